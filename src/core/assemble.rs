@@ -122,6 +122,15 @@ fn prefer_quoted((quoted, inner): (Vec<u16>, View), rivals: &mut Vec<u16>, view:
     inner
 }
 
+/// Returns what precedes the head of a trace of the machines `rivals` in `line`.
+fn lead_in_of(cx: &Context, rivals: &[u16], line: &Line, view: View) -> LeadIn {
+    match view {
+        View::Behind => LeadIn::behind_of(line, view),
+        View::Quoted(from) => LeadIn::quoting(line, from),
+        _ => lead_in(&cx.engine.rules.entries, rivals, line, view),
+    }
+}
+
 /// Whether a line before the head must name the error.
 fn needs_lead(kind: &Kind) -> bool {
     matches!(kind, Kind::Trace(machine) if machine.before.iter().any(|before| matches!(before.take, Take::Exception | Take::Text)))
@@ -134,8 +143,14 @@ impl Assembler {
         !self.open.is_empty() || !self.regions.is_empty()
     }
 
-    /// Processes one line with the candidates that its literals lead to.
+    /// Processes one line with the candidates that its literals lead to. What it ends comes out in the order of the events' lines.
     pub fn line(&mut self, cx: &Context, line: &Line, candidates: &[Candidate], out: &mut Vec<Event>) {
+        let before = out.len();
+        self.take(cx, line, candidates, out);
+        out[before..].sort_by_key(|event| (event.offset, event.inner));
+    }
+
+    fn take(&mut self, cx: &Context, line: &Line, candidates: &[Candidate], out: &mut Vec<Event>) {
         // Here too, and not only at the end of a block: block boundaries must not affect the order of events.
         self.expire(cx, line.place.num.saturating_sub(1), out);
         if self.close_regions(cx, line, out) {
@@ -249,14 +264,7 @@ impl Assembler {
         if !self.keep_under_record(cx, line, view, &mut rivals) {
             self.end_unadopted(cx, line, out);
         }
-        let back = if line.place.inner == 0 { cx.back } else { LookBack::default() };
-        let lead_in = match view {
-            View::Behind => LeadIn::behind_of(line, view),
-            View::Quoted(from) => LeadIn::quoting(line, from),
-            _ => lead_in(entries, &rivals, line, view),
-        };
-        // A line that a pause has published is the first of its event.
-        let back = if self.is_told(&line.place) { LookBack::default() } else { back };
+        let (lead_in, back) = (lead_in_of(cx, &rivals, line, view), self.look_back(cx, line));
         let lead = self.lead(cx, line, &lead_in, back, &mut rivals);
         if rivals.is_empty() {
             return false;
@@ -266,6 +274,7 @@ impl Assembler {
         let mut trace = OpenTrace::new(entries, &rivals, (lead, lead_in), line, view);
         match adopted {
             Some(single) => {
+                trace.unproven = single.prefix.levels > 0 && !single.outranks(line);
                 trace.key.clone_from(&single.key);
                 trace.time = single.time;
                 trace.opened_at = single.opened_at;
@@ -286,6 +295,12 @@ impl Assembler {
         trace.head = Some(Box::new(line.memory(confirm.candidates())));
         self.open(cx, trace, out);
         true
+    }
+
+    /// Returns the lines before `line` in which a trace that begins at it may have its first ones.
+    fn look_back<'c>(&self, cx: &Context<'c>, line: &Line) -> LookBack<'c> {
+        // A line that a pause has published is the first of its event.
+        if line.place.inner == 0 && !self.is_told(&line.place) { cx.back } else { LookBack::default() }
     }
 
     fn open(&mut self, cx: &Context, trace: OpenTrace, out: &mut Vec<Event>) {

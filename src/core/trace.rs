@@ -46,6 +46,8 @@ pub struct OpenTrace {
     pub waits: bool,
     /// The one-line error that it took over as its first lines.
     pub adopted: Option<Box<OpenTrace>>,
+    /// Whether that error and the head are records with the same stamp. Only a further line with it shows that they belong together.
+    pub unproven: bool,
     /// What is known about the head line, as long as the trace may come to nothing.
     pub head: Option<Box<Memory>>,
     /// The time that the head line states.
@@ -120,6 +122,7 @@ impl OpenTrace {
             prefix: line.prefix(),
             waits: false,
             adopted: None,
+            unproven: false,
             head: None,
             time: line.place.time.or(line.prefix().time),
             setting: Setting::default(),
@@ -172,7 +175,9 @@ impl OpenTrace {
     /// Whether `line` is the next one of its writer, which has printed nothing else in between.
     #[must_use]
     pub fn is_followed_by(&self, line: &Line) -> bool {
-        line.place.num == self.last_num + 1 || (self.key.is_some() && self.key.as_deref() == line.key())
+        let last = self.lines.get(self.lines.len() - 1).place;
+        let is_later = (line.place.num, line.place.inner) > (last.num, last.inner);
+        line.place.num == self.last_num + 1 || (is_later && self.key.is_some() && self.key.as_deref() == line.key())
     }
 
     /// Takes a further line of a one-line error; `accept`: the line certainly belongs to it.

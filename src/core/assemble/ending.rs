@@ -21,17 +21,19 @@ pub(super) enum Ending {
     Over,
 }
 
-/// Returns what `line` means for the message of `trace`; `candidates` are the line's, if known.
-pub(super) fn of(cx: &Context, trace: &OpenTrace, line: &Line, candidates: Option<&[Candidate]>) -> Ending {
+/// Returns what `line` means for the message of `trace`, and `restamped` whether it has
+/// the stamp of the trace's head; `candidates` are the line's, if known.
+pub(super) fn of(cx: &Context, trace: &OpenTrace, (line, restamped): (&Line, bool), candidates: Option<&[Candidate]>) -> Ending {
     let prefix = line.prefix();
     let belongs_to_a_record = trace.prefix.shaped || trace.adopted.is_some();
     // Whatever the object holds, it would only be something else that begins.
     if !belongs_to_a_record && is_object(line.text) {
         return Ending::Begun;
     }
-    let is_record = record::is_one(line) || if trace.prefix.shaped { prefix.level.is_some() && trace.prefix.level.is_none() } else { line.is_stamped() };
+    let has_own_level = prefix.level.is_some() && (trace.prefix.level.is_none() || !restamped);
+    let is_record = record::is_one(line) || if trace.prefix.shaped { has_own_level } else { line.is_stamped() };
     let part = trace.own_part(View::Body.of(line)).unwrap_or(line.body());
-    if is_prompt(part) || is_ruler(part) {
+    if is_prompt(part) || is_ruler(part) || trace.is_past(line, part) {
         return Ending::Over;
     }
     if is_record || is_numbered(part) {

@@ -1,6 +1,8 @@
 //! Events that are held back. A test may print errors that it expects, and its verdict comes after them. So the events
 //! of a region with verdicts wait for the next one: a pass drops them, anything else releases them. A test runner's own
-//! events never wait. Block boundaries decide nothing here; of the pauses, only [`Patience::Verdict`] releases events.
+//! events wait for no verdict, only for the events before them: all come out in the order of their lines. Nothing waits
+//! for longer than [`Patience::Verdict`], nor behind more than [`MAX_EVENTS`] others. Block boundaries decide nothing
+//! here; of the pauses, only [`Patience::Verdict`] releases events.
 
 use std::collections::VecDeque;
 
@@ -27,6 +29,8 @@ pub(super) struct Waiting {
     pub(super) last_num: u64,
     /// Who claims, and with which key.
     pub(super) claim: Option<(Claimant, Option<Vec<u8>>)>,
+    /// Whether it waits only for the events before it, and no pass drops it.
+    pub(super) is_certain: bool,
 }
 
 /// What a line says about a region with verdicts; a failure if neither holds.
@@ -40,6 +44,11 @@ impl Held {
     /// Returns the event that has waited longest.
     pub(super) fn first(&self) -> Option<&Event> {
         self.0.front().map(|waiting| &waiting.event)
+    }
+
+    /// Removes the events that a pass takes back.
+    fn pass(&mut self) {
+        self.0.retain(|waiting| waiting.is_certain);
     }
 
     /// Returns the smallest offset at which a waiting event began.
@@ -95,12 +104,24 @@ impl Assembler {
             return;
         }
         let claim = entry.filter(|entry| entry.claims()).map(|entry| (Claimant::of(entry), None));
-        let waiting = Waiting { event, anchor: line.place.offset, last_num: line.place.num, claim };
+        let (anchor, last_num) = (line.place.offset, line.place.num);
         let is_runner = entry.is_some_and(|entry| cx.engine.rules.families[usize::from(entry.family)].test);
-        if is_runner || !self.is_tried(cx, (line.place.num, line.place.inner)) {
-            self.give(waiting, out);
+        if !is_runner && self.is_tried(cx, (line.place.num, line.place.inner)) {
+            self.hold(Waiting { event, anchor, last_num, claim, is_certain: false }, out);
+            return;
+        }
+        self.emit(event, anchor, out);
+        if let Some((who, key)) = claim {
+            self.claim(who, key.as_deref(), (anchor, last_num));
+        }
+    }
+
+    /// Publishes an event that began at `anchor`, after those that wait.
+    pub(super) fn emit(&mut self, event: Event, anchor: u64, out: &mut Vec<Event>) {
+        if self.held.0.is_empty() {
+            out.push(event);
         } else {
-            self.hold(waiting, out);
+            self.hold(Waiting { event, anchor, last_num: 0, claim: None, is_certain: true }, out);
         }
     }
 
@@ -118,10 +139,9 @@ impl Assembler {
             // What still waited for continuation lines comes first.
             self.end_unadopted(cx, line, out);
             if judged.is_passed {
-                self.held.0.clear();
-            } else {
-                self.release(out);
+                self.held.pass();
             }
+            self.release(out);
             if judged.is_end {
                 self.end_regions(cx, at, out);
                 return;
@@ -149,18 +169,29 @@ impl Assembler {
         }
     }
 
+    /// Releases the event that has waited longest, and those that have waited only for it.
     pub(super) fn release_first(&mut self, out: &mut Vec<Event>) {
-        if let Some(waiting) = self.held.0.pop_front() {
-            self.give(waiting, out);
+        let Some(first) = self.held.0.pop_front() else { return };
+        self.give(first, out);
+        while self.held.0.front().is_some_and(|next| next.is_certain)
+            && let Some(next) = self.held.0.pop_front()
+        {
+            self.give(next, out);
         }
     }
 
     fn give(&mut self, waiting: Waiting, out: &mut Vec<Event>) {
         out.push(waiting.event);
-        let Some((who, key)) = waiting.claim else { return };
-        self.notes.claim(who, key.as_deref(), waiting.last_num);
-        if let Some(cut) = self.cut_after(waiting.anchor) {
-            cut.claim(who, key.as_deref(), waiting.last_num);
+        if let Some((who, key)) = waiting.claim {
+            self.claim(who, key.as_deref(), (waiting.anchor, waiting.last_num));
+        }
+    }
+
+    /// Makes the claim of an event that began at `anchor` and whose last line is `last_num`.
+    pub(super) fn claim(&mut self, who: Claimant, key: Option<&[u8]>, (anchor, last_num): (u64, u64)) {
+        self.notes.claim(who, key, last_num);
+        if let Some(cut) = self.cut_after(anchor) {
+            cut.claim(who, key, last_num);
         }
     }
 }

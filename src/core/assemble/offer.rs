@@ -2,7 +2,7 @@
 //! before it. A one-line error with a time stamp also stays open for what follows it.
 
 use super::ending::{self, Ending};
-use super::{Assembler, Context, needs_lead};
+use super::{Assembler, Context, lead_in_of, needs_lead};
 use crate::core::confirm::Confirm;
 use crate::core::decode;
 use crate::core::engine::Candidate;
@@ -61,7 +61,7 @@ impl Assembler {
             && !trace.is_on_trial_beyond_blanks()
             && line.tried == Tried::No
             && line.place.io == trace.lines.get(0).place.io
-            && trace.outranks(line)
+            && (trace.outranks(line) || trace.is_stamped_alike(line))
             && same_writer()
     }
 
@@ -71,20 +71,26 @@ impl Assembler {
     }
 
     /// Whether what begins at `line` may belong to the record before it. A record that announces a trace takes
-    /// whatever comes. Otherwise, only those machines remain that begin with what loggers print below their records.
+    /// whatever comes. Otherwise, only those machines remain that begin with what loggers print below their records,
+    /// and those that a line before theirs begins which is an error by words that any program uses.
     pub(super) fn keep_under_record(&self, cx: &Context, line: &Line, view: View, rivals: &mut Vec<u16>) -> bool {
         let Some(record) = self.record_above(line) else { return true };
-        let stamped = self.open[record].prefix.is_stamped();
-        if stamped && self.open[record].announces() {
-            return true;
-        }
-        let kind = |entry: &u16| &cx.engine.rules.entries[usize::from(*entry)].kind;
-        let begins_under = |entry: u16| match kind(&entry) {
-            Kind::Trace(machine) => start_row(machine, entry, line, view).is_some_and(|row| row.under_record),
-            _ => false,
+        let (lead_in, back) = (lead_in_of(cx, rivals, line, view), self.look_back(cx, line));
+        let record = &self.open[record];
+        let stamped = record.prefix.is_stamped();
+        let announces = stamped && record.announces();
+        // If both are records of an error, what begins at the second must not be an event by its first line.
+        let is_alike = !record.outranks(line);
+        let is_generic = record.rivals().all(|entry| cx.engine.rules.entries[usize::from(entry)].generic);
+        let begun_by_it = |entry: u16| is_generic && self.lead_of(cx, entry, line, &lead_in, back).shares(&record.lines);
+        let fits = |entry: &u16| {
+            let kind = &cx.engine.rules.entries[usize::from(*entry)].kind;
+            let Kind::Trace(machine) = kind else { return false };
+            let Some(row) = start_row(machine, *entry, line, view) else { return false };
+            // A record without a time stamp can only be the head of a trace that has none of its own.
+            let belongs = announces || row.under_record && (stamped || needs_lead(kind));
+            belongs && (!is_alike || record.prefix.levels > 0 && (machine.needs_frame || !row.accept)) || begun_by_it(*entry)
         };
-        // A record without a time stamp can only be the head of a trace that has none of its own.
-        let fits = |entry: &u16| begins_under(*entry) && (stamped || needs_lead(kind(entry)));
         if !rivals.iter().any(fits) {
             return false;
         }
@@ -140,6 +146,13 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[
     }
     let entries = &cx.engine.rules.entries;
     let restamped = trace.restamped(entries, line);
+    let keyed = trace.key.is_some() && line.prefix().key.is_some() || line.place.key.is_some();
+    if keyed && trace.key.as_deref() != line.key() {
+        return Offer::Elsewhere;
+    }
+    if trace.unproven && !trace.proves_head(restamped) {
+        return Offer::Ended;
+    }
     if trace.prefers_restamped() && restamped.is_some() {
         if takes_restamped(cx, trace, line, restamped) {
             return Offer::Taken;
@@ -149,10 +162,6 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[
         }
     }
     let view = if trace.prefix.shaped && line.prefix().shaped { trace.view.at_least_body() } else { View::Text };
-    let keyed = trace.key.is_some() && line.prefix().key.is_some() || line.place.key.is_some();
-    if keyed && trace.key.as_deref() != line.key() {
-        return Offer::Elsewhere;
-    }
     let whole = trace.shown(line, view);
     let own = trace.own_part(whole);
     if own.is_none() && (trace.is_marked() || trace.is_others(whole)) {
@@ -162,7 +171,7 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[
         return Offer::Ended;
     }
     let part = own.unwrap_or(whole);
-    let ending = if trace.may_be_loose(entries) { ending::of(cx, trace, line, candidates) } else { Ending::Begun };
+    let ending = if trace.may_be_loose(entries) { ending::of(cx, trace, (line, restamped.is_some()), candidates) } else { Ending::Begun };
     if trace.offer(entries, part, line.place.num, ending == Ending::Open) {
         trace.push(line, part, limits.max_trace_lines, limits.max_trace_bytes);
         if own.is_some() {

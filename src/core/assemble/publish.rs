@@ -69,17 +69,14 @@ impl Assembler {
             let event = extract::event(cx.engine, cx.origin, trace, outcome, false);
             if self.waits_for_verdict(cx, trace, outcome.entry) {
                 let claim = entry.claims().then(|| (Claimant::of(entry), extract::key(cx.engine, trace, outcome)));
-                self.hold(Waiting { event, anchor: trace.anchor(), last_num: outcome.last_num, claim }, out);
+                self.hold(Waiting { event, anchor: trace.anchor(), last_num: outcome.last_num, claim, is_certain: false }, out);
                 return;
             }
-            out.push(event);
+            self.emit(event, trace.anchor(), out);
         }
         if entry.claims() {
             let key = extract::key(cx.engine, trace, outcome);
-            self.notes.claim(Claimant::of(entry), key.as_deref(), outcome.last_num);
-            if let Some(cut) = self.cut_after(trace.anchor()) {
-                cut.claim(Claimant::of(entry), key.as_deref(), outcome.last_num);
-            }
+            self.claim(Claimant::of(entry), key.as_deref(), (trace.anchor(), outcome.last_num));
         }
     }
 

@@ -213,6 +213,7 @@ impl<'a> Scan<'a> {
             || self.writer(runner::behind_time(self.line, self.at))
             || self.writer(writer::header(self.line, self.at, self.header == Header::Rfc5424))
             || self.writer(writer::program(self.line, self.at, hosted))
+            || (is_rsyslogs(self.line, start, end) && self.writer(writer::relayed(self.line, self.at)))
             || self.logcat()
             || self.padding(start, end);
     }
@@ -442,6 +443,13 @@ fn harness_output(line: &[u8], clock: usize) -> Option<usize> {
 fn is_padded(line: &[u8], end: usize) -> bool {
     let gap = run(line, end, |b| b == b' ') - end;
     gap >= PADDING.len() && gap.is_multiple_of(2)
+}
+
+/// Whether a stamp at the start of the line has the form of rsyslog's files: `2026-11-20T10:00:00.123456+00:00`.
+fn is_rsyslogs(line: &[u8], start: usize, end: usize) -> bool {
+    const ZONE_BYTES: usize = 6;
+    let zone = end.checked_sub(ZONE_BYTES).map_or(&[][..], |at| &line[at..end]);
+    start == 0 && byte(line, 10) == b'T' && matches!(zone, [b'+' | b'-', _, _, b':', _, _])
 }
 
 /// Whether a gap follows, or a colon and a gap.

@@ -197,6 +197,28 @@ pub fn program(line: &[u8], at: usize, hosted: bool) -> Option<Writer> {
     }
 }
 
+/// Returns the program without a process number after a host and a time in rsyslog's own form: `web-1 shop: `.
+/// Any two words may begin a message, so the host must look like one, or the program be one that is on each host.
+pub fn relayed(line: &[u8], at: usize) -> Option<Writer> {
+    let host = run(line, at, is_name);
+    let start = host + 1;
+    let end = run(line, start, |b| is_name(b) || b == b'/');
+    let (name, program) = (&line[at..host], line.get(start..end)?);
+    if byte(line, host) != b' ' || byte(line, end) != b':' || !is_gap(byte(line, end + 1)) || level_word(name).is_some() {
+        return None;
+    }
+    let is_numbered = name.iter().any(|b| b.is_ascii_digit() || matches!(b, b'-' | b'.'));
+    let is_system = program == b"kernel" || program.starts_with(b"systemd");
+    (is_system || is_numbered && !says_error(program)).then(|| Writer::new((start, end), past_blank(line, end + 1)))
+}
+
+/// Whether the word before a colon speaks of an error: an exception's name, a level, what has failed.
+fn says_error(word: &[u8]) -> bool {
+    const ENDS: [&[u8]; 6] = [b"error", b"exception", b"failed", b"failure", b"fault", b"warning"];
+    let ends_with = |end: &&[u8]| word.len().checked_sub(end.len()).is_some_and(|from| word[from..].eq_ignore_ascii_case(end));
+    word.is_empty() || level_word(word).is_some() || ENDS.iter().any(ends_with)
+}
+
 /// Returns the program that is named at `at`, perhaps behind a host and a level.
 fn named_program(line: &[u8], at: usize, hosted: bool) -> Option<Writer> {
     if let Some(writer) = program_tag(line, at, false).or_else(|| process(line, at)).or_else(|| version(line, at)) {

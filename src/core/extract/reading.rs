@@ -29,7 +29,8 @@ pub(super) fn read_trace(engine: &Engine, family: &Family, machine: &Machine, tr
     let mut named: Option<usize> = None;
     let rows = trace.rows(outcome.entry);
     said.location = trace.setting.heading.as_deref().map(|file| Location { file: file.to_owned(), line: 0, column: 0 });
-    if trace.adopted.is_none() {
+    // A record says by its level what it is; another error may be one of the lines that the machine wants there.
+    if trace.adopted.as_ref().is_none_or(|single| single.prefix.levels == 0) {
         named = read_lead(family, machine, trace, &mut said);
     }
     // Of a long stack, only the frames at the crash are wanted.

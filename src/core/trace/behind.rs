@@ -2,9 +2,9 @@
 //! other lines share (a tag, a quote mark), or the stamps of a logger that was given the trace line by line.
 
 use super::rival::{machine, starts};
-use super::stamp::Stamp;
-use super::{Entries, Line, OpenTrace, Prefix, View};
-use crate::core::decode;
+use super::stamp::{self, Stamp};
+use super::{Entries, Line, OpenTrace, Prefix, Timestamp, View};
+use crate::core::{decode, leadin};
 
 impl OpenTrace {
     /// Whether its further lines have as many times and levels before them as the
@@ -14,6 +14,17 @@ impl OpenTrace {
         let Some(next) = self.lines.from(self.lead + 1).next() else { return false };
         let Prefix { shaped, times, levels, .. } = decode::prefix(next.text, self.opened_at);
         shaped && (times, levels) == (self.prefix.times, self.prefix.levels)
+    }
+
+    /// Whether `line`, of which `part` is the text, comes after the trace although it may read like one
+    /// of its lines: its writer had paused, or the trace ends with a bare name and is indented deeper.
+    #[must_use]
+    pub fn is_past(&self, line: &Line, part: &[u8]) -> bool {
+        let last = self.lines.get(self.lines.len() - 1);
+        let indent = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        let is_bare = || !last.part.trim_ascii().contains(&b' ') && !part.trim_ascii().is_empty();
+        let paused = |time: Timestamp| decode::prefix(last.text, self.opened_at).time.is_some_and(|last| !stamp::is_near(time, last));
+        indent(part) < indent(self.head().part) && is_bare() || line.prefix().time.is_some_and(paused)
     }
 
     /// Returns the part of `line` in `view`. If one blank follows the head's time, a second blank
@@ -75,6 +86,28 @@ impl OpenTrace {
         stamp.behind(line, begins)
     }
 
+    /// Whether `line` is the next record of its writer and has the same stamp as the head, not much later.
+    #[must_use]
+    pub fn is_stamped_alike(&self, line: &Line) -> bool {
+        let (head, own, other) = (self.head(), self.prefix, line.prefix());
+        let stamp = &head.text[..own.message.min(head.text.len())];
+        let is_alike = || match (own.time, other.time) {
+            (Some(time), Some(other)) => stamp::is_near(time, other) && leadin::behind(stamp, line.text).is_some(),
+            // The words of a clock without a date are compared, fractions included.
+            (None, None) => line.text.starts_with(stamp),
+            _ => false,
+        };
+        own.times > 0 && (own.times, own.levels, own.level) == (other.times, other.levels, other.level) && head.place.level == line.place.level && is_alike()
+    }
+
+    /// Whether `restamped`, a line without its stamp and the length of that, may follow the record that the
+    /// trace has adopted: that record must have the same stamp, to the last word, if only this shows that it is the head.
+    #[must_use]
+    pub fn proves_head(&self, restamped: Option<(&[u8], usize)>) -> bool {
+        let (Some(stamp), Some(single)) = (&self.stamp, &self.adopted) else { return false };
+        restamped.is_some_and(|(_, length)| stamp.precedes(length, single.head().text))
+    }
+
     /// Whether a line with its stamp is first read without it: no machine takes the stamp for a word of its own.
     #[must_use]
     pub fn prefers_restamped(&self) -> bool {
@@ -93,6 +126,7 @@ impl OpenTrace {
         let belongs = self.rivals.iter().any(|rival| rival.alive && rival.seen == rival.accepted);
         let Some(stamp) = &mut self.stamp else { return };
         stamp.go_on(line);
+        self.unproven &= !belongs;
         if belongs && !stamp.is_shared() {
             let bytes = stamp.share(length);
             self.lines.shorten(self.lead.min(self.lines.len() - 1), bytes);

@@ -65,12 +65,12 @@ impl Stamp {
     /// not have it. `begins`: whether the trace may begin with what follows the stamp in the head.
     pub(super) fn behind<'a>(&self, line: &Line<'a>, begins: impl Fn(&[u8]) -> bool) -> Option<(&'a [u8], usize)> {
         let prefix = line.prefix();
-        let is_near = match (self.time, prefix.time) {
-            (Some(time), Some(other)) => time.0.abs_diff(other.0) <= MAX_PAUSE_US,
+        let follows = match (self.time, prefix.time) {
+            (Some(time), Some(other)) => is_near(time, other),
             (None, None) => true,
             _ => false,
         };
-        if prefix.levels == 0 || !is_near {
+        if prefix.levels == 0 || !follows {
             return None;
         }
         if let Some(length) = self.shared {
@@ -81,6 +81,12 @@ impl Stamp {
         let stripped = |length: usize| Some((strip(&self.text[..length], line.text)?, length));
         let found = |&length: &usize| stripped(length).or_else(|| stripped(self.but_one_blank(length))).filter(|_| begins(&self.text[length..]));
         lengths.iter().rev().find_map(found)
+    }
+
+    /// Whether the first `length` bytes of the stamp also precede `text`.
+    pub(super) fn precedes(&self, length: usize, text: &[u8]) -> bool {
+        let is_there = |length: usize| strip(&self.text[..length], text).is_some();
+        is_there(length) || is_there(self.but_one_blank(length))
     }
 
     fn but_one_blank(&self, length: usize) -> usize {
@@ -102,6 +108,11 @@ impl Stamp {
     pub(super) fn is_shared(&self) -> bool {
         self.shared.is_some()
     }
+}
+
+/// Whether lines with these times may be of one trace.
+pub(super) fn is_near(time: Timestamp, other: Timestamp) -> bool {
+    time.0.abs_diff(other.0) <= MAX_PAUSE_US
 }
 
 fn strip<'a>(stamp: &[u8], text: &'a [u8]) -> Option<&'a [u8]> {
