@@ -251,7 +251,7 @@ impl Assembler {
         }
         let back = if line.place.inner == 0 { cx.back } else { LookBack::default() };
         let lead_in = match view {
-            View::Behind => LeadIn::behind_of(line, view),
+            View::AfterWriter => LeadIn::of_writer(line, view),
             View::Quoted(from) => LeadIn::quoting(line, from),
             _ => lead_in(entries, &rivals, line, view),
         };

@@ -34,7 +34,7 @@ impl OpenTrace {
     /// Returns `part` without the head's lead-in; `None` if the lead-in is not there.
     #[must_use]
     pub fn own_part<'a>(&self, part: &'a [u8]) -> Option<&'a [u8]> {
-        self.lead_in.behind(part)
+        self.lead_in.strip(part)
     }
 
     /// Whether the lines of the trace share the head's lead-in: one without it is another writer's.
@@ -72,7 +72,7 @@ impl OpenTrace {
             let mut able = self.rivals().filter(|entry| starts_at(entry, stamp.said())).peekable();
             able.peek().is_some() && able.all(|entry| starts_at(&entry, text))
         };
-        stamp.behind(line, begins)
+        stamp.strip(line, begins)
     }
 
     /// Whether a line with its stamp is first read without it: no machine takes the stamp for a word of its own.
@@ -106,7 +106,7 @@ impl OpenTrace {
             return;
         }
         self.lead_in.confirm();
-        if !matches!(self.view, View::Behind | View::Quoted(_)) {
+        if !matches!(self.view, View::AfterWriter | View::Quoted(_)) {
             self.lines.shorten(self.lead.min(self.lines.len() - 1), self.lead_in.len());
             self.name_writer();
         }
