@@ -125,7 +125,7 @@ fn prefer_quoted((quoted, inner): (Vec<u16>, View), rivals: &mut Vec<u16>, view:
 /// Returns what precedes the head of a trace of the machines `rivals` in `line`.
 fn lead_in_of(cx: &Context, rivals: &[u16], line: &Line, view: View) -> LeadIn {
     match view {
-        View::Behind => LeadIn::behind_of(line, view),
+        View::AfterWriter => LeadIn::of_writer(line, view),
         View::Quoted(from) => LeadIn::quoting(line, from),
         _ => lead_in(&cx.engine.rules.entries, rivals, line, view),
     }

@@ -273,12 +273,12 @@ impl<'a> Confirm<'a> {
     fn matching_view(&self, index: u16, entry: &Entry) -> Result<View, Rejected> {
         let prefix = self.line.prefix();
         let first = (entry.whole && prefix.body > 0).then_some((View::Text, 0));
-        let behind = || self.line.behind().map(|text| (View::Behind, self.line.text.len() - text.len()));
+        let after_writer = || self.line.after_writer().map(|text| (View::AfterWriter, self.line.text.len() - text.len()));
         let tagged = (prefix.message > prefix.body).then_some((View::Message, prefix.message));
         let body = Some((View::Body, prefix.body));
         // A CI runner glues its tag to what a tool has printed: `##[error]src/cart.c:3:5: …`.
         let (one, other) = if self.line.body().starts_with(b"##[") { (tagged, body) } else { (body, tagged) };
-        let views = first.into_iter().chain(one).chain(other).chain(std::iter::once_with(behind).flatten());
+        let views = first.into_iter().chain(one).chain(other).chain(std::iter::once_with(after_writer).flatten());
         let mut rejected = Rejected::Regex;
         for (view, from) in views {
             if !self.matches(index, entry, view) {

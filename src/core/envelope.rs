@@ -44,7 +44,7 @@ fn opened(raw: &[u8], now: Timestamp) -> Option<usize> {
         let prefix = decode::prefix(raw, now);
         prefix.body == at || prefix.message == at
     };
-    (opens && (at == 0 || is_prefix() || is_behind_cri(raw, at, now))).then_some(at)
+    (opens && (at == 0 || is_prefix() || follows_cri(raw, at, now))).then_some(at)
 }
 
 /// Returns where an object in JSON begins: at the start of the line, or after what its transport put before it.
@@ -56,7 +56,7 @@ pub fn object(raw: &[u8], now: Timestamp) -> Option<usize> {
         let prefix = decode::prefix(raw, now);
         prefix.body == at && prefix.levels == 0
     };
-    (at == 0 || is_prefix() || is_behind_cri(raw, at, now)).then_some(at)
+    (at == 0 || is_prefix() || follows_cri(raw, at, now)).then_some(at)
 }
 
 fn brace(raw: &[u8]) -> Option<usize> {
@@ -64,7 +64,7 @@ fn brace(raw: &[u8]) -> Option<usize> {
 }
 
 /// Whether a container runtime put everything before `at`.
-fn is_behind_cri(raw: &[u8], at: usize, now: Timestamp) -> bool {
+fn follows_cri(raw: &[u8], at: usize, now: Timestamp) -> bool {
     decode::cri(raw, now).is_some_and(|cri| cri.text == at && !cri.partial)
 }
 

@@ -75,12 +75,12 @@ fn call(line: &str) -> Frame<'_> {
 /// Reads `12: core::panicking::panic`, `12:  0x55d0c7 - core::panicking::panic`
 fn numbered(line: &str) -> Frame<'_> {
     let rest = split_once(line, b':').map_or(line, |(_, rest)| rest).trim_ascii_start();
-    let behind_address = || {
+    let after_address = || {
         let (address, name) = rest.strip_prefix("0x")?.split_once(" - ")?;
         let is_address = !address.is_empty() && address.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         Some(name).filter(|name| is_address && name.starts_with(|c: char| !c.is_ascii_whitespace()))
     };
-    Frame { function: behind_address().unwrap_or(rest).trim_end(), ..Frame::default() }
+    Frame { function: after_address().unwrap_or(rest).trim_end(), ..Frame::default() }
 }
 
 /// Returns type and message of `app.CartError: empty cart`, after bars and blanks; the message may be missing.

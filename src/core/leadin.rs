@@ -50,9 +50,9 @@ impl LeadIn {
     }
 
     /// Returns what precedes the part of `line` that `view` shows, if that is a writer's name in brackets.
-    pub fn behind_of(line: &Line, view: View) -> Self {
+    pub fn of_writer(line: &Line, view: View) -> Self {
         let (body, part) = (line.body(), view.of(line));
-        let text = if view == View::Behind { &body[..body.len() - part.len()] } else { &[] };
+        let text = if view == View::AfterWriter { &body[..body.len() - part.len()] } else { &[] };
         Self { text: text.to_vec(), ..Self::default() }
     }
 
@@ -63,15 +63,15 @@ impl LeadIn {
     }
 
     /// Returns the line without the lead-in; `None` if the line does not have it.
-    pub fn behind<'a>(&self, line: &'a [u8]) -> Option<&'a [u8]> {
+    pub fn strip<'a>(&self, line: &'a [u8]) -> Option<&'a [u8]> {
         // The blanks of an otherwise empty line may have been cut off.
         let is_blank_alike = self.quotes && !self.text.is_empty() && line.trim_ascii().is_empty() && self.text.trim_ascii().is_empty();
-        if is_blank_alike { Some(&line[line.len()..]) } else { behind(&self.text, line) }
+        if is_blank_alike { Some(&line[line.len()..]) } else { strip(&self.text, line) }
     }
 
     /// Returns the line without the lead-in, or as it is.
     pub fn cut<'a>(&self, line: &'a [u8]) -> &'a [u8] {
-        self.behind(line).unwrap_or(line)
+        self.strip(line).unwrap_or(line)
     }
 
     /// Whether another writer's lead-in precedes the line: `[db] ` beside `[web] `, `#13 3.5 ` beside `#12 3.4 `.
@@ -145,9 +145,9 @@ pub fn writer(text: &[u8]) -> Option<usize> {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':' | b'@') || (scope > 0 && byte == b'/');
     let name = inner.iter().take_while(|byte| is_part(**byte)).count();
     let is_name = (1..=MAX_NAME_BYTES).contains(&name) && inner.get(scope).is_some_and(u8::is_ascii_alphanumeric) && level_word(&inner[..name]).is_none();
-    let behind = inner.get(name..)?.strip_prefix(b"]")?;
-    let colon = usize::from(indent == 0 && behind.first() == Some(&b':'));
-    (is_name && behind.get(colon).is_some_and(|byte| is_blank(*byte))).then_some(indent + name + colon + 3)
+    let rest = inner.get(name..)?.strip_prefix(b"]")?;
+    let colon = usize::from(indent == 0 && rest.first() == Some(&b':'));
+    (is_name && rest.get(colon).is_some_and(|byte| is_blank(*byte))).then_some(indent + name + colon + 3)
 }
 
 /// Returns the length of what quotes the text after it: an indentation, or a mark between blanks.
@@ -183,7 +183,7 @@ fn is_alike(word: &[u8], other: &[u8]) -> bool {
 }
 
 /// Returns `line` without `prefix`, whose times may differ.
-pub fn behind<'a>(prefix: &[u8], line: &'a [u8]) -> Option<&'a [u8]> {
+pub fn strip<'a>(prefix: &[u8], line: &'a [u8]) -> Option<&'a [u8]> {
     let (mut prefix, mut rest) = (prefix, line);
     loop {
         let blank = is_blank(prefix.first().copied()?);
@@ -235,8 +235,8 @@ mod tests {
             ("shop-store: ", "shop-store:   File", "  File"),
         ] {
             let lead_in = LeadIn::new(prefix.as_bytes()).unwrap();
-            assert_eq!(lead_in.behind(line.as_bytes()), Some(part.as_bytes()), "{line}");
-            assert_eq!(lead_in.behind(b"[db] x"), None);
+            assert_eq!(lead_in.strip(line.as_bytes()), Some(part.as_bytes()), "{line}");
+            assert_eq!(lead_in.strip(b"[db] x"), None);
         }
     }
 
@@ -302,7 +302,7 @@ mod tests {
         ] {
             let head = Line::new(Default::default(), head.as_bytes(), Default::default());
             let lead_in = LeadIn::quoting(&head, quote(head.text).unwrap());
-            assert_eq!(lead_in.behind(line.as_bytes()), part.map(str::as_bytes), "{line}");
+            assert_eq!(lead_in.strip(line.as_bytes()), part.map(str::as_bytes), "{line}");
             assert!(!lead_in.is_other(line.as_bytes()));
         }
     }
@@ -310,14 +310,14 @@ mod tests {
     #[test]
     fn indentation_is_the_texts() {
         let lead_in = LeadIn::new(b"#12 0.780       ").unwrap();
-        assert_eq!(lead_in.behind(b"#12 0.790     [end of output]"), Some(&b"    [end of output]"[..]));
-        assert_eq!(lead_in.behind(b"#12 0.820 error: x"), Some(&b"error: x"[..]));
+        assert_eq!(lead_in.strip(b"#12 0.790     [end of output]"), Some(&b"    [end of output]"[..]));
+        assert_eq!(lead_in.strip(b"#12 0.820 error: x"), Some(&b"error: x"[..]));
     }
 
     #[test]
     fn lines_without_it() {
         for (prefix, line) in [("[web] ", "[db] x"), ("#12 3.4 ", "#13 3.5 x"), ("app[1]: ", "  File"), ("[web] ", "")] {
-            assert_eq!(LeadIn::new(prefix.as_bytes()).unwrap().behind(line.as_bytes()), None, "{line}");
+            assert_eq!(LeadIn::new(prefix.as_bytes()).unwrap().strip(line.as_bytes()), None, "{line}");
         }
         for text in ["    ", "", "  [cause]: ", "Unhandled ", "error: "] {
             assert!(LeadIn::new(text.as_bytes()).is_none(), "{text}");

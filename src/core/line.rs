@@ -189,7 +189,7 @@ impl<'a> Line<'a> {
     /// Returns the text after a writer's name in brackets (`[web] `), which
     /// only the head of a trace shows to be one; `None` if there is none.
     #[must_use]
-    pub fn behind(&self) -> Option<&'a [u8]> {
+    pub fn after_writer(&self) -> Option<&'a [u8]> {
         let body = self.body();
         leadin::writer(body).map(|length| &body[length..])
     }
@@ -229,7 +229,7 @@ pub enum View {
     /// The text after the level tag as well.
     Message,
     /// The text after a writer's name in brackets.
-    Behind,
+    AfterWriter,
     /// From this offset on, after what precedes each line: a quote mark, a logger's stamp.
     Quoted(usize),
 }
@@ -242,7 +242,7 @@ impl View {
             Self::Text => line.text,
             Self::Body => line.body(),
             Self::Message => line.message(),
-            Self::Behind => line.behind().unwrap_or_else(|| line.body()),
+            Self::AfterWriter => line.after_writer().unwrap_or_else(|| line.body()),
             Self::Quoted(from) => line.text.get(from..).unwrap_or_default(),
         }
     }

@@ -159,7 +159,7 @@ impl<'a> LookBack<'a> {
     /// `line` that matches `wanted`, if no empty line is in between.
     #[must_use]
     pub fn file_above(self, wanted: &Pattern, line: &Line, view: View) -> Option<Box<str>> {
-        let lead_in = LeadIn::behind_of(line, view);
+        let lead_in = LeadIn::of_writer(line, view);
         for (.., text) in self.shown_to(line).filter(|(.., text)| is_by_writer_of(line, &lead_in, text)) {
             let other = Line::new(Place::default(), &text, line.now());
             let part = lead_in.cut(if line.prefix().shaped { other.body() } else { other.text });

@@ -158,8 +158,8 @@ impl Stream {
         let end = self.buffer.end();
         let back = LookBack::new(&self.buffer.bytes[..end], self.counts.lines + 1, self.buffer.position(), self.buffer.is_wide());
         self.assembler.finish(&Context { engine: &self.engine, origin: &self.origin, back, depth: 0 }, now, out);
-        let behind = Raw { bytes: &self.buffer.bytes[..end], from: end, to: end, num: self.counts.lines + 1, truncated: false };
-        self.add_context(&behind, &mut out[events..]);
+        let at_end = Raw { bytes: &self.buffer.bytes[..end], from: end, to: end, num: self.counts.lines + 1, truncated: false };
+        self.add_context(&at_end, &mut out[events..]);
         self.counts.events += (out.len() - events) as u64;
     }
 

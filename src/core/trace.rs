@@ -10,8 +10,8 @@ use super::line::{Line, Memory, View};
 use super::redact::KeyBlock;
 use crate::rules::{Entries, Kind, Machine, Take, first_visible};
 
-mod behind;
 mod pauses;
+mod prefixes;
 mod rival;
 mod stamp;
 pub use pauses::Pauses;
@@ -134,7 +134,7 @@ impl OpenTrace {
             lines: lead,
         };
         trace.rivals.iter_mut().for_each(|rival| rival.begin(entries, line, view));
-        if view == View::Behind {
+        if view == View::AfterWriter {
             trace.name_writer();
         }
         trace.push(line, view.of(line), usize::MAX, usize::MAX);
@@ -150,7 +150,7 @@ impl OpenTrace {
     /// The same after the look-back lines `lead`, which belong to it.
     #[must_use]
     pub fn single_after(entry: u16, lead: Block, line: &Line, view: View) -> Self {
-        let mut trace = Self::new(&Entries::default(), &[], (lead, LeadIn::behind_of(line, view)), line, view);
+        let mut trace = Self::new(&Entries::default(), &[], (lead, LeadIn::of_writer(line, view)), line, view);
         let mut rival = Rival::new(entry, trace.lead + 1);
         rival.alive = false;
         rival.accept(line.place.num);

@@ -13,7 +13,7 @@ pub fn visible(raw: &[u8], at: Option<usize>) -> Cow<'_, [u8]> {
         return without_lost(raw);
     }
     let whole = raw.len();
-    let raw = behind_hole(raw.strip_prefix(b"\xef\xbb\xbf").unwrap_or(raw));
+    let raw = skip_hole(raw.strip_prefix(b"\xef\xbb\xbf").unwrap_or(raw));
     let at = at.map(|at| at.saturating_sub(whole - raw.len()));
     let piece = match memchr::memchr(b'\r', raw) {
         None => raw,
@@ -47,7 +47,7 @@ fn is_plain(raw: &[u8]) -> bool {
 
 /// Returns the text after the zeros of a hole: a writer without `O_APPEND` leaves one before its
 /// first line after its file was truncated. The hole may have made the line so long that it was cut.
-fn behind_hole(raw: &[u8]) -> &[u8] {
+fn skip_hole(raw: &[u8]) -> &[u8] {
     let zeros = |text: &[u8]| text.iter().take_while(|byte| **byte == 0).count();
     match raw.split_at(zeros(raw)) {
         ([], _) => raw,

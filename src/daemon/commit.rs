@@ -217,7 +217,7 @@ impl Commits {
             *looked = Instant::now();
             self.look_after_folder()?;
         }
-        Ok(is_time && self.committer.is_behind())
+        Ok(is_time && self.committer.is_stale())
     }
 
     /// Recreates the state if somebody has removed it: an unlinked file disappears with the process, and the next process

@@ -17,8 +17,8 @@ pub fn shown(argv: &[OsString]) -> Vec<String> {
     for at in 0..words.len() {
         let clean = redactor.redact(&words[at], &mut 0).into_owned();
         let clean = place_of(redactor, &words[..at], &words[at]).unwrap_or(clean);
-        let behind_flag = at.checked_sub(1).filter(|&before| words[before].starts_with('-') && !words[before].contains('='));
-        words[at] = match behind_flag.and_then(|before| value_of(redactor, &words[before], &words[at])) {
+        let flag_before = at.checked_sub(1).filter(|&before| words[before].starts_with('-') && !words[before].contains('='));
+        words[at] = match flag_before.and_then(|before| value_of(redactor, &words[before], &words[at])) {
             Some(value) => value,
             None => clean,
         };

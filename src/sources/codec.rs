@@ -29,7 +29,7 @@ enum State {
     /// Inside a message of which this many bytes are left.
     Counted(usize),
     /// After a counted message.
-    Behind,
+    Trailer,
     /// A frame was broken: text, until a new frame is found.
     Lost,
 }
@@ -68,7 +68,7 @@ impl Frames {
         while !src.is_empty() {
             let went_on = match self.state {
                 State::Start => self.start(src, is_end),
-                State::Behind => self.behind(src, is_end),
+                State::Trailer => self.trailer(src, is_end),
                 State::Line => {
                     let end = memchr::memchr(b'\n', src).map(|at| at + 1);
                     self.pass(src, end.unwrap_or(src.len()), &mut out);
@@ -83,7 +83,7 @@ impl Frames {
                     self.state = State::Counted(left - count);
                     if left == count {
                         self.finish(&mut out);
-                        self.state = State::Behind;
+                        self.state = State::Trailer;
                     }
                     true
                 }
@@ -126,7 +126,7 @@ impl Frames {
     }
 
     /// Skips the newline that some senders add to a counted message. After a count, only a count or a `<` begins a message.
-    fn behind(&mut self, src: &mut BytesMut, is_end: bool) -> bool {
+    fn trailer(&mut self, src: &mut BytesMut, is_end: bool) -> bool {
         while let Some(b'\n' | b'\r' | 0) = src.first() {
             src.advance(1);
         }

@@ -35,7 +35,7 @@ pub fn may_begin(head: &[u8]) -> bool {
     const OPENING: &[u8] = b"{\"errors\":[";
     let compact: Vec<u8> = head.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).take(OPENING.len() + 1).collect();
     let opens = !compact.is_empty() && OPENING.starts_with(&compact);
-    opens || (begins_as_digest(head) && !goes_on_behind_fence(head))
+    opens || (begins_as_digest(head) && !goes_on_after_fence(head))
 }
 
 /// Whether siftd wrote the input in a form that [`Own`] does not cover: records for others (ECS, OpenTelemetry,
@@ -70,10 +70,10 @@ fn begins_as_digest(text: &[u8]) -> bool {
 }
 
 /// Whether anything follows the second fence.
-fn goes_on_behind_fence(text: &[u8]) -> bool {
+fn goes_on_after_fence(text: &[u8]) -> bool {
     let fence = |line: &&[u8]| line.len() >= 3 && line.iter().all(|byte| *byte == b'~');
-    let mut behind = text.split(|&byte| byte == b'\n').skip_while(|line| !fence(line)).skip(1).skip_while(|line| !fence(line)).skip(1);
-    behind.any(|line| !line.trim_ascii().is_empty())
+    let mut rest = text.split(|&byte| byte == b'\n').skip_while(|line| !fence(line)).skip(1).skip_while(|line| !fence(line)).skip(1);
+    rest.any(|line| !line.trim_ascii().is_empty())
 }
 
 /// Whether the line is a record as siftd writes it, or with its keys in another order.

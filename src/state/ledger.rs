@@ -85,7 +85,7 @@ impl Ledger {
     }
 
     /// Whether another connection has written since the last transaction.
-    pub(super) fn is_behind(&self, store: &Store) -> bool {
+    pub(super) fn is_stale(&self, store: &Store) -> bool {
         self.version.is_some_and(|known| store.data_version().is_ok_and(|version| version != known))
     }
 

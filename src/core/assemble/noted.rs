@@ -23,7 +23,7 @@ impl Assembler {
             return;
         }
         let back = if line.place.inner == 0 { cx.back } else { LookBack::default() };
-        let lead = self.lead_of(cx, found.entry, line, &LeadIn::behind_of(line, found.view), back);
+        let lead = self.lead_of(cx, found.entry, line, &LeadIn::of_writer(line, found.view), back);
         let mut trace =
             if lead.is_empty() { OpenTrace::single(found.entry, line, found.view) } else { OpenTrace::single_after(found.entry, lead, line, found.view) };
         trace.setting.context = self.context(cx, trace.lines.get(0).place.num, line);

@@ -47,8 +47,8 @@ pub struct Facts {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     regions: Vec<(String, u32)>,
     /// Those regions that were opened after a writer's name.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    behind: Vec<String>,
+    #[serde(default, rename = "behind", skip_serializing_if = "Vec::is_empty")]
+    after_writer: Vec<String>,
     /// Those that a logger's record opened.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     logged: Vec<String>,
@@ -183,7 +183,7 @@ impl Snapshot {
             wide: self.wide,
             claimed_to: self.claimed_to,
             regions: self.regions.iter().map(|open| (id(open.entry), open.left)).collect(),
-            behind: self.regions.iter().filter(|open| open.behind).map(|open| id(open.entry)).collect(),
+            after_writer: self.regions.iter().filter(|open| open.after_writer).map(|open| id(open.entry)).collect(),
             logged: self.regions.iter().filter(|open| open.logged).map(|open| id(open.entry)).collect(),
             noise: self.noise.map(|open| (id(open.entry), open.left, open.last_num)),
             claims: self.claims.count,
@@ -209,8 +209,8 @@ impl Snapshot {
         let kept = |(name, num, number): &(String, u64, u64)| claim(name, *num, *number);
         let passing = facts.passing.iter().filter_map(kept).map(|claim| Claim { passing: true, ..claim });
         let families = facts.families.iter().filter_map(kept).chain(passing).collect();
-        let (behind, logged) = (|id: &String| facts.behind.contains(id), |id: &String| facts.logged.contains(id));
-        let region = |id: &String, left: u32| Some(OpenRegion { entry: entry(id)?, left, since: (0, 0), behind: behind(id), logged: logged(id) });
+        let (after_writer, logged) = (|id: &String| facts.after_writer.contains(id), |id: &String| facts.logged.contains(id));
+        let region = |id: &String, left: u32| Some(OpenRegion { entry: entry(id)?, left, since: (0, 0), after_writer: after_writer(id), logged: logged(id) });
         let regions = facts.regions.iter().filter_map(|(id, left)| region(id, *left));
         Self {
             offset,

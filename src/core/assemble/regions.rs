@@ -19,7 +19,7 @@ pub(super) struct OpenRegion {
     /// Earlier lines are not part of the region, even if a trace gives them back later.
     pub(super) since: (u64, u32),
     /// Whether it was opened after a writer's name in brackets: then its lines have such a name, too.
-    pub(super) behind: bool,
+    pub(super) after_writer: bool,
     /// Whether a logger's record opened it: what a service says may read like a tool's report.
     pub(super) logged: bool,
 }
@@ -36,8 +36,8 @@ impl OpenRegion {
 
     /// Returns the parts of a line in which the region's traces may begin.
     fn views(&self, line: &Line) -> &'static [View] {
-        match (self.behind, line.prefix().body) {
-            (true, _) => &[View::Text, View::Body, View::Behind],
+        match (self.after_writer, line.prefix().body) {
+            (true, _) => &[View::Text, View::Body, View::AfterWriter],
             (false, 0) => &[View::Text],
             (false, _) => &[View::Text, View::Body],
         }
@@ -45,7 +45,7 @@ impl OpenRegion {
 
     /// Returns the part of a line that may end the region.
     fn view(&self) -> View {
-        if self.behind { View::Behind } else { View::Body }
+        if self.after_writer { View::AfterWriter } else { View::Body }
     }
 }
 
@@ -98,7 +98,7 @@ impl Assembler {
                 entry,
                 left: region.max_lines,
                 since: (line.place.num, line.place.inner),
-                behind: view == View::Behind,
+                after_writer: view == View::AfterWriter,
                 logged: line.is_of_a_logger(),
             });
         }

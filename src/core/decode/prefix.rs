@@ -210,7 +210,7 @@ impl<'a> Scan<'a> {
         self.step_over(end);
         let hosted = self.header == Header::Rfc3164 || moment.style == Style::Syslog;
         let _ = self.runner_stream()
-            || self.writer(runner::behind_time(self.line, self.at))
+            || self.writer(runner::writer_after_time(self.line, self.at))
             || self.writer(writer::header(self.line, self.at, self.header == Header::Rfc5424))
             || self.writer(writer::program(self.line, self.at, hosted))
             || (is_rsyslogs(self.line, start, end) && self.writer(writer::relayed(self.line, self.at)))
@@ -324,7 +324,7 @@ impl<'a> Scan<'a> {
         self.ground = Ground::Logger;
         self.step_over(end);
         self.at += usize::from(padded);
-        let _ = self.writer(runner::behind_time(self.line, self.at));
+        let _ = self.writer(runner::writer_after_time(self.line, self.at));
         true
     }
 

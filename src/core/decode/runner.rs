@@ -125,7 +125,7 @@ pub fn provisioner(line: &[u8], at: usize) -> Option<Writer> {
 
 /// What follows a time: `[Step 1/2] `, `W:\t[Step 1/2] `, `:\t[Step 1/2] ` (TeamCity), `[APP/PROC/WEB/0] ERR ` (Cloud
 /// Foundry), `app[4d89ddda] ams [info] ` (Fly), `shop/web/0123…cdef ` (a stream of `aws logs tail`), `ubuntu | ` (Zuul).
-pub fn behind_time(line: &[u8], at: usize) -> Option<Writer> {
+pub fn writer_after_time(line: &[u8], at: usize) -> Option<Writer> {
     match byte(line, at) {
         b'[' | b'\t' | b':' | b'i' | b'W' | b'E' | b'F' => step_of(line, at).or_else(|| instance(line, at)),
         _ => None,

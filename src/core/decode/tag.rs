@@ -36,7 +36,7 @@ pub struct Tag {
 /// Returns the tag at `at`; after a logger's time, also one after further fields.
 pub fn find(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
     if ground == Ground::Bare {
-        return tag_at(line, at, ground).or_else(|| behind_name(line, at));
+        return tag_at(line, at, ground).or_else(|| tag_after_name(line, at));
     }
     let mut ground = ground;
     let mut at = separators(line, at);
@@ -59,7 +59,7 @@ pub fn find(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
 
 /// Returns a level in the second of two brackets, the first of which holds a name: `[1234] [ERROR] `, `[shop][error] `;
 /// or one in upper case after the name of a program that runs beside others: `[0] ERROR `, `[api] WARN: `.
-fn behind_name(line: &[u8], at: usize) -> Option<Tag> {
+fn tag_after_name(line: &[u8], at: usize) -> Option<Tag> {
     let close = group(line, at).filter(|_| byte(line, at) == b'[')?;
     let open = close + 1 + usize::from(byte(line, close + 1) == b' ');
     let end = run(line, open, |b| b.is_ascii_uppercase());

@@ -16,7 +16,7 @@ impl<'a> Raw<'a> {
 
     /// Returns the whole lines in the buffer after line `num`, which is this line or an earlier one.
     pub(super) fn after(&self, num: u64) -> impl Iterator<Item = (u64, &'a [u8])> + use<'a> {
-        let (mut current, mut from) = self.behind(num);
+        let (mut current, mut from) = self.start_after(num);
         let bytes = self.bytes;
         std::iter::from_fn(move || {
             let rest = bytes.get(from..)?;
@@ -30,7 +30,7 @@ impl<'a> Raw<'a> {
 
     /// Returns the lines in the buffer up to line `num`, which is this line or an earlier one, nearest first.
     pub(super) fn up_to(&self, num: u64) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        let (bytes, mut end) = (self.bytes, self.behind(num).1);
+        let (bytes, mut end) = (self.bytes, self.start_after(num).1);
         std::iter::from_fn(move || {
             let to = end.checked_sub(1)?;
             end = memchr::memrchr(b'\n', bytes.get(..to)?).map_or(0, |newline| newline + 1);
@@ -38,8 +38,8 @@ impl<'a> Raw<'a> {
         })
     }
 
-    /// Returns the number of the first line in the buffer behind line `num`, and where it begins.
-    fn behind(&self, num: u64) -> (u64, usize) {
+    /// Returns the number of the first line in the buffer after line `num`, and where it begins.
+    fn start_after(&self, num: u64) -> (u64, usize) {
         let (mut current, mut from) = (self.num, self.from);
         while current > num + 1 && from > 0 {
             from = memchr::memrchr(b'\n', &self.bytes[..from - 1]).map_or(0, |newline| newline + 1);

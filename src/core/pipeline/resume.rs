@@ -13,7 +13,7 @@ use crate::core::transcript::Transcript;
 /// Maximum number of bytes before a place that [`Stream::resume`] needs: one look-back, twice as long in UTF-16.
 pub const BEFORE_BYTES: u64 = 2 * lookback::MAX_BYTES as u64;
 /// A safe place further back than this is replaced by a newer one, even if something is open there.
-const MAX_BEHIND_BYTES: u64 = 64 << 20;
+const MAX_SAFE_LAG_BYTES: u64 = 64 << 20;
 
 /// Buffers that streams share; a stream has them only while it works.
 #[derive(Default)]
@@ -52,7 +52,7 @@ impl Stream {
         if let Some(newer) = self.quiet(&here) {
             self.safe = newer;
         }
-        if here.offset.saturating_sub(self.safe.offset) > MAX_BEHIND_BYTES {
+        if here.offset.saturating_sub(self.safe.offset) > MAX_SAFE_LAG_BYTES {
             self.safe = here;
         }
         &self.safe

@@ -154,13 +154,13 @@ pub fn is_assigned(text: &[u8]) -> bool {
     if name && text.ends_with(b";") {
         return true;
     }
-    let value = behind_kind(value);
+    let value = without_kind(value);
     name && matches!(value.first(), Some(b'"' | b'\'' | b'`'))
         && quote_end(value, 0).is_none_or(|end| matches!(value[end + 1..].first(), None | Some(b',' | b';' | b')')))
 }
 
 /// Returns a quoted text without the letter before it that names its kind: `f"…"`, `r'…'`.
-fn behind_kind(text: &[u8]) -> &[u8] {
+fn without_kind(text: &[u8]) -> &[u8] {
     match text {
         [b'f' | b'r' | b'b' | b'u' | b'$' | b'@', b'"' | b'\'', ..] => &text[1..],
         _ => text,
@@ -170,14 +170,14 @@ fn behind_kind(text: &[u8]) -> &[u8] {
 /// Whether the line is an argument of a call: `message="error: …",`
 pub fn is_argument(text: &[u8]) -> bool {
     let name = text.iter().take_while(|b| b.is_ascii_lowercase() || **b == b'_').count();
-    let Some(value) = text[name..].strip_prefix(b"=").map(behind_kind).filter(|_| name > 0) else { return false };
+    let Some(value) = text[name..].strip_prefix(b"=").map(without_kind).filter(|_| name > 0) else { return false };
     matches!(value.first(), Some(b'"' | b'\'')) && quote_end(value, 0).is_some_and(|end| matches!(&value[end + 1..], b"" | b"," | b")" | b"),"))
 }
 
 /// Whether the line is an element that is a text: `"error: cannot parse %s" % name`, `'a' => 'error: b',`. A marked
 /// line needs no more than the quote, an indented one an operator after it; an entry `key => text` counts everywhere.
 pub fn is_text(text: &[u8], displayed: bool, indented: bool) -> bool {
-    let (text, whole) = (behind_kind(text), text);
+    let (text, whole) = (without_kind(text), text);
     if !matches!(text.first(), Some(b'"' | b'\'' | b'`')) {
         return indented && is_later_argument(text);
     }

@@ -39,8 +39,8 @@ impl Stamp {
         }
         let seen_from = head.text.len() - part.len();
         let begins = |&entry: &u16| machine(entries, entry).is_some_and(|machine| starts(machine, head.message()));
-        let is_behind = seen_from > message;
-        let alone = is_behind || rivals.iter().all(begins);
+        let starts_after_message = seen_from > message;
+        let alone = starts_after_message || rivals.iter().all(begins);
         (alone || rivals.iter().any(begins)).then(|| Self {
             text: head.text[..head.text.len().min(MAX_BYTES)].to_vec(),
             message,
@@ -63,7 +63,7 @@ impl Stamp {
 
     /// Returns what follows the stamp in `line`, and the length of the stamp; `None` if the line does
     /// not have it. `begins`: whether the trace may begin with what follows the stamp in the head.
-    pub(super) fn behind<'a>(&self, line: &Line<'a>, begins: impl Fn(&[u8]) -> bool) -> Option<(&'a [u8], usize)> {
+    pub(super) fn strip<'a>(&self, line: &Line<'a>, begins: impl Fn(&[u8]) -> bool) -> Option<(&'a [u8], usize)> {
         let prefix = line.prefix();
         let follows = match (self.time, prefix.time) {
             (Some(time), Some(other)) => is_near(time, other),
@@ -116,7 +116,7 @@ pub(super) fn is_near(time: Timestamp, other: Timestamp) -> bool {
 }
 
 fn strip<'a>(stamp: &[u8], text: &'a [u8]) -> Option<&'a [u8]> {
-    text.strip_prefix(stamp).or_else(|| leadin::behind(stamp, text))
+    text.strip_prefix(stamp).or_else(|| leadin::strip(stamp, text))
 }
 
 #[cfg(test)]
@@ -144,14 +144,14 @@ mod tests {
             ("2026-11-20 10:11:12,100 ERROR [http-1] till - other thread", None),
             ("  File", None),
         ] {
-            assert_eq!(stamp.behind(&line(text), |text| text == b"Traceback").map(|(said, _)| said), said.map(str::as_bytes), "{text}");
+            assert_eq!(stamp.strip(&line(text), |text| text == b"Traceback").map(|(said, _)| said), said.map(str::as_bytes), "{text}");
         }
     }
 
     #[test]
     fn what_is_stamp_is_no_part_of_the_head() {
         let mut stamp = Stamp { text: b"[ERROR] till: panic".to_vec(), message: 8, alone: true, time: None, seen_from: 0, shared: None };
-        let (part, length) = stamp.behind(&line("[ERROR] till: \tmain.go:7"), |text| text == b"panic").unwrap();
+        let (part, length) = stamp.strip(&line("[ERROR] till: \tmain.go:7"), |text| text == b"panic").unwrap();
         assert_eq!((part, stamp.share(length), stamp.is_shared()), (&b"\tmain.go:7"[..], 14, true));
     }
 }

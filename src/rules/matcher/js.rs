@@ -110,9 +110,9 @@ fn closing(bytes: &[u8], inside: usize) -> usize {
 /// `\s` and the like, which JavaScript takes literally; returns where the class ends.
 fn class(regexp: &str, at: usize, out: &mut String) -> usize {
     let is_kind = |text: &str| text.starts_with('\\') && text.get(1..2).is_some_and(|kind| "dswDSW".contains(kind));
-    let (mut is_escaped, mut is_behind_kind) = (false, false);
+    let (mut is_escaped, mut follows_kind) = (false, false);
     for (index, c) in regexp[at..].char_indices() {
-        let is_lone_hyphen = c == '-' && (is_behind_kind || is_kind(&regexp[at + index + 1..]));
+        let is_lone_hyphen = c == '-' && (follows_kind || is_kind(&regexp[at + index + 1..]));
         if index > 0 && !is_escaped && (matches!(c, '[' | '&' | '~') || is_lone_hyphen) {
             out.push('\\');
         }
@@ -120,7 +120,7 @@ fn class(regexp: &str, at: usize, out: &mut String) -> usize {
         if c == ']' && !is_escaped && index > 0 {
             return at + index + 1;
         }
-        is_behind_kind = is_escaped && is_kind(&regexp[at + index - 1..]);
+        follows_kind = is_escaped && is_kind(&regexp[at + index - 1..]);
         is_escaped = c == '\\' && !is_escaped;
     }
     regexp.len()

@@ -117,8 +117,8 @@ impl Committer {
 
     /// Whether another process has written the state since the last transaction.
     #[must_use]
-    pub fn is_behind(&self) -> bool {
-        self.store.as_ref().is_some_and(|store| self.ledger.is_behind(store))
+    pub fn is_stale(&self) -> bool {
+        self.store.as_ref().is_some_and(|store| self.ledger.is_stale(store))
     }
 
     /// Returns the outbox, where sinks find what was committed.

@@ -70,13 +70,13 @@ impl Scan<'_> {
             None if tag.is_some() || close == end => {
                 self.out.times += 1;
                 // AppVeyor's clock, and gulp's: `[00:01:12] - hook id: flake8`.
-                if tag.is_none() && quote == b'[' && is_before_text(self.line, close) && runner::behind_time(self.line, close + 2).is_none() {
+                if tag.is_none() && quote == b'[' && is_before_text(self.line, close) && runner::writer_after_time(self.line, close + 2).is_none() {
                     self.ground = Ground::Bare;
                     self.at = past_blank(self.line, close + 1);
                 } else {
                     self.ground = Ground::Logger;
                     self.step_over(close + 1);
-                    let _ = self.writer(runner::behind_time(self.line, self.at));
+                    let _ = self.writer(runner::writer_after_time(self.line, self.at));
                 }
             }
             None => return false,

@@ -45,7 +45,7 @@ impl OpenTrace {
     /// Returns `part` without the head's lead-in; `None` if the lead-in is not there.
     #[must_use]
     pub fn own_part<'a>(&self, part: &'a [u8]) -> Option<&'a [u8]> {
-        self.lead_in.behind(part)
+        self.lead_in.strip(part)
     }
 
     /// Whether the lines of the trace share the head's lead-in: one without it is another writer's.
@@ -83,7 +83,7 @@ impl OpenTrace {
             let mut able = self.rivals().filter(|entry| starts_at(entry, stamp.said())).peekable();
             able.peek().is_some() && able.all(|entry| starts_at(&entry, text))
         };
-        stamp.behind(line, begins)
+        stamp.strip(line, begins)
     }
 
     /// Whether `line` is the next record of its writer and has the same stamp as the head, not much later.
@@ -92,7 +92,7 @@ impl OpenTrace {
         let (head, own, other) = (self.head(), self.prefix, line.prefix());
         let stamp = &head.text[..own.message.min(head.text.len())];
         let is_alike = || match (own.time, other.time) {
-            (Some(time), Some(other)) => stamp::is_near(time, other) && leadin::behind(stamp, line.text).is_some(),
+            (Some(time), Some(other)) => stamp::is_near(time, other) && leadin::strip(stamp, line.text).is_some(),
             // The words of a clock without a date are compared, fractions included.
             (None, None) => line.text.starts_with(stamp),
             _ => false,
@@ -140,7 +140,7 @@ impl OpenTrace {
             return;
         }
         self.lead_in.confirm();
-        if !matches!(self.view, View::Behind | View::Quoted(_)) {
+        if !matches!(self.view, View::AfterWriter | View::Quoted(_)) {
             self.lines.shorten(self.lead.min(self.lines.len() - 1), self.lead_in.len());
             self.name_writer();
         }
