@@ -33,8 +33,11 @@ pub(super) fn of(cx: &Context, trace: &OpenTrace, (line, restamped): (&Line, boo
     let has_own_level = prefix.level.is_some() && (trace.prefix.level.is_none() || !restamped);
     let is_record = record::is_one(line) || if trace.prefix.shaped { has_own_level } else { line.is_stamped() };
     let part = trace.own_part(View::Body.of(line)).unwrap_or(line.body());
-    if is_prompt(part) || is_ruler(part) || trace.is_past(line, part) {
+    if is_prompt(part) || is_ruler(part) {
         return Ending::Over;
+    }
+    if trace.is_past(line, part) {
+        return Ending::Begun;
     }
     if is_record || is_numbered(part) {
         // Between two records, all lines belong to the first; a bare error may be among another program's
