@@ -1,6 +1,7 @@
 //! `siftd explain`: why a line is, or is not, an error. Shows how the line is decoded, which
 //! rules its literals lead to and what they decide, and the event that the whole text makes
-//! of it. The line is judged as it stands; it is shown without secrets, as events are.
+//! of it; of a transcript's record, who speaks in it and what became of each result. The line is
+//! judged as it stands; it is shown without secrets, as events are.
 
 use std::ffi::OsStr;
 use std::fmt::Write;
