@@ -191,11 +191,6 @@ fn field(page: &mut String, name: &str, value: &str) {
     let _ = writeln!(page, "  {name:<10} {}", sanitise(&clean(value)));
 }
 
-/// Returns the message of a line, which follows its prefix.
-fn message_of(text: &[u8]) -> String {
-    String::from_utf8_lossy(Line::new(Place::default(), text, now()).message()).into_owned()
-}
-
 fn prefix(line: &Line, page: &mut String) {
     let prefix = line.prefix();
     if let Some(time) = prefix.time {

@@ -8,7 +8,7 @@ use super::args::SignatureArgs;
 use super::stdin::{self, NamedStdin};
 use super::{Exit, Failure, out};
 use crate::core::event::Frames;
-use crate::core::redact::{KeyBlock, clean};
+use crate::core::redact::{KeyBlock, Redactor};
 use crate::core::signature::{Replacement, normalise_explained, signature as sign};
 use crate::sinks::human::sanitise;
 
@@ -27,7 +27,7 @@ fn lines(why: bool) -> io::Result<()> {
     while next_line(&mut input, &mut line)? {
         let whole = String::from_utf8_lossy(&line);
         // The signature of an event contains no secret either.
-        let text = if key.takes(&whole) { KeyBlock::TOKEN.into() } else { clean(&whole) };
+        let text = Redactor::builtin().redact_next(&mut key, &whole, &mut 0);
         let (normalised, replacements) = normalise_explained(&text);
         let (strict, _) = sign(None, "", &[], &text, &Frames::default());
         writeln!(out, "{strict}\t{normalised}")?;

@@ -9,7 +9,7 @@ use super::engine::Engine;
 use super::event::{Event, Exception, Frame, Frames, Hex, Lines, Link, Location, Retry, Sender, Timestamp};
 use super::keywords::Keywords;
 use super::line::{Line, Place};
-use super::redact::KeyBlock;
+use super::redact::{ContextKey, KeyBlock};
 use super::signature;
 use super::text::printable;
 use super::trace::{OpenTrace, Outcome};
@@ -118,14 +118,11 @@ pub fn event(engine: &Engine, origin: &Origin, trace: &OpenTrace, outcome: Outco
     // Most errors and the lines before them are clean: then the head, one of the error's lines, is not checked again.
     let is_read = is_clean && head.part.len() == head.text.len() && !engine.redactor.touches(event.context.as_str().as_bytes());
     event.context.push_numbered(event.line_num, head.text);
-    match trace.setting.key {
-        Some(key) => {
-            engine.redactor.redact_context_in(key, &mut event.context);
-            event.redactions += 1;
-        }
-        None if !is_read => engine.redactor.redact_context(&mut event.context),
-        None => {}
+    let key = trace.setting.key.map_or(ContextKey::Before(KeyBlock::default()), ContextKey::Within);
+    if trace.setting.key.is_some() || !is_read {
+        engine.redactor.redact_context(key, &mut event.context);
     }
+    event.redactions += u32::from(trace.setting.key.is_some());
     event
 }
 
@@ -191,7 +188,7 @@ pub fn key(engine: &Engine, trace: &OpenTrace, outcome: Outcome) -> Option<Vec<u
 pub fn context_lines(cx: &Context, line: &Line) -> Lines {
     let mut context = cx.back.context(cx.engine.limits.context_a_side(), line.place.num, line);
     context.push_numbered(line.place.num, line.text);
-    cx.engine.redactor.redact_context(&mut context);
+    cx.engine.redactor.redact_context(ContextKey::Before(KeyBlock::default()), &mut context);
     context
 }
 
@@ -211,7 +208,7 @@ fn known(engine: &Engine, sender: &Sender, count: &mut u32) -> Box<Sender> {
 #[must_use]
 pub fn clean(engine: &Engine, lines: Lines, count: &mut u32) -> Lines {
     let seen = Keywords::builtin().seek(lines.as_str());
-    engine.redactor.redact_touched(&lines, &seen.touched, count).unwrap_or(lines)
+    engine.redactor.redact_event(&lines, &seen.touched, count).unwrap_or(lines)
 }
 
 /// Builds the event. Also returns whether nothing in its lines looks like a secret.
@@ -219,7 +216,7 @@ fn build(engine: &Engine, entry: &Entry, mut said: Said, mut lines: Lines, begin
     let mut redactions = beginning.redactions;
     let seen = Keywords::builtin().seek(lines.as_str());
     let mut is_current = true;
-    if let Some(clean) = engine.redactor.redact_touched(&lines, &seen.touched, &mut redactions) {
+    if let Some(clean) = engine.redactor.redact_event(&lines, &seen.touched, &mut redactions) {
         (lines, is_current) = (clean, false);
         said.redact(engine);
     } else if let Some(place) = &mut said.location {

@@ -117,10 +117,7 @@ impl<'a> LookBack<'a> {
     /// Returns the block of a private key that `line` is inside of, one of those of which a logger makes a record for each line.
     #[must_use]
     pub fn key_around(self, line: &Line) -> Option<KeyBlock> {
-        let text = printable(line.text);
-        let may_be = KeyBlock::is_body(&text);
-        let before = || self.by_writer_of(line, line.place.num).map(|(_, text)| text);
-        may_be.then(|| KeyBlock::left_open(&text, before())).filter(|key| key.holds(&text))
+        KeyBlock::of_body(&printable(line.text), || self.by_writer_of(line, line.place.num).map(|(_, text)| text))
     }
 
     /// Returns the lines before line `first` from the writer of `line`, nearest first, with their numbers.

@@ -15,7 +15,7 @@ use super::line::{Line, Place};
 use super::lookback::{self, LookBack};
 use super::patience::Patience;
 use super::prefilter::{Hit, Marks, Scratch};
-use super::redact::KeyBlock;
+use super::redact::{ContextKey, KeyBlock};
 use super::transcript::{Read, Transcript};
 use super::visible::visible;
 
@@ -336,7 +336,7 @@ impl Stream {
             let before = raw.up_to(event.line_end).take(lookback::MAX_LINES).map(|text| visible(text, None)).filter(|text| !is_other(text));
             let key = KeyBlock::around(lines.iter().map(|(_, text)| &**text), before);
             lines.iter().for_each(|(num, text)| after.push_numbered(*num, text));
-            self.engine.redactor.redact_context_after(key, &mut after);
+            self.engine.redactor.redact_context(ContextKey::Before(key), &mut after);
             event.context.append(&after);
         }
     }

@@ -1,6 +1,9 @@
 //! Replaces secrets with `[redacted:<kind>]` before anything is classified, signed, stored or shown. The patterns are
 //! data (`config/redact.toml`) behind one keyword gate: [`Redactor::touches`] tells in one pass over an event's bytes
-//! whether any of its lines needs a second look. Every change to a text is counted, and what was removed is never kept.
+//! whether any of its lines needs a second look. What there is to do depends on what the caller has: a text
+//! ([`redact`](Redactor::redact)), lines that come one by one ([`redact_next`](Redactor::redact_next)) or all at once
+//! ([`redact_lines`](Redactor::redact_lines)), an event's lines ([`redact_event`](Redactor::redact_event)), or its
+//! context ([`redact_context`](Redactor::redact_context)). Every change to a text is counted, and what was removed is never kept.
 
 mod key_block;
 mod value;
@@ -41,6 +44,15 @@ pub struct Redactor {
 pub struct Touch {
     at: usize,
     owners: u64,
+}
+
+/// How a private key's block reaches into a context.
+#[derive(Clone, Copy, Debug)]
+pub enum ContextKey {
+    /// The lines before the context leave this block open; a closed one: none does.
+    Before(KeyBlock),
+    /// Each line that this block holds is a record of its own, and other records may stand between them.
+    Within(KeyBlock),
 }
 
 struct Secret {
@@ -128,14 +140,19 @@ impl Redactor {
         self.replace_all(text, asked, count)
     }
 
-    /// Returns `lines` without the secrets that `touched` leads to; `None` if there is none.
+    /// Returns an event's `lines` without the secrets that `touched` leads to; `None` if there is none.
     #[must_use]
-    pub fn redact_touched(&self, lines: &Lines, touched: &[Touch], count: &mut u32) -> Option<Lines> {
+    pub fn redact_event(&self, lines: &Lines, touched: &[Touch], count: &mut u32) -> Option<Lines> {
         self.without(lines, touched, count, |_| 0)
     }
 
-    /// Removes the secrets from numbered lines, such as context.
-    pub fn redact_context(&self, lines: &mut Lines) {
+    /// Removes the secrets from the numbered lines of a context.
+    pub fn redact_context(&self, key: ContextKey, lines: &mut Lines) {
+        match key {
+            ContextKey::Before(mut key) if key.is_open() => *lines = replace_key(lines, |text| key.takes(text)),
+            ContextKey::Before(_) => {}
+            ContextKey::Within(key) => *lines = replace_key(lines, |text| key.holds(text)),
+        }
         let mut touched = Vec::new();
         self.gate.scan(lines.as_str().as_bytes(), |id, word| {
             touched.extend(self.touch(id, lines.as_str(), word));
@@ -144,20 +161,6 @@ impl Redactor {
         if let Some(clean) = self.without(lines, &touched, &mut 0, number_end) {
             *lines = clean;
         }
-    }
-
-    /// Removes the secrets from numbered lines that follow those which leave `key` open.
-    pub fn redact_context_after(&self, mut key: KeyBlock, lines: &mut Lines) {
-        if key.is_open() {
-            *lines = replace_key(lines, |text| key.takes(text));
-        }
-        self.redact_context(lines);
-    }
-
-    /// Removes the secrets from numbered lines, some of which are inside the block `key`.
-    pub fn redact_context_in(&self, key: KeyBlock, lines: &mut Lines) {
-        *lines = replace_key(lines, |text| key.holds(text));
-        self.redact_context(lines);
     }
 
     /// Returns the lines without secrets; what precedes `text_at` in a line is not part of its text.
@@ -205,6 +208,11 @@ impl Redactor {
         out
     }
 
+    /// Returns a line without secrets; `key` is the block that the lines before it leave open.
+    pub fn redact_next<'a>(&self, key: &mut KeyBlock, line: &'a str, count: &mut u32) -> Cow<'a, str> {
+        if key.takes(line) { KeyBlock::TOKEN.into() } else { self.redact(line, count) }
+    }
+
     /// Redacts lines that belong together. A private key's block is followed from line to line as long as its lines
     /// look like one, and back from its end if the lines begin inside it. The number of lines stays the same.
     pub fn redact_lines(&self, lines: &mut [String], count: &mut u32) {
@@ -215,10 +223,9 @@ impl Redactor {
                 lines[at - body..at].fill(KeyBlock::TOKEN.to_owned());
             }
             let line = &mut lines[at];
-            if key.takes(line) {
-                KeyBlock::TOKEN.clone_into(line);
-            } else if let Cow::Owned(changed) = self.redact(line, count) {
-                *line = changed;
+            match self.redact_next(&mut key, line, count) {
+                Cow::Borrowed(same) if std::ptr::eq(same.as_ptr(), line.as_ptr()) => {}
+                changed => *line = changed.into_owned(),
             }
         }
     }

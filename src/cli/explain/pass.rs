@@ -4,13 +4,13 @@
 use std::io::{self, Read};
 use std::ops::RangeInclusive;
 
-use super::message_of;
 use crate::cli::setup::Setup;
 use crate::core::event::Event;
 use crate::core::extract::Origin;
 use crate::core::frame::Buffer;
 use crate::core::pipeline::Stream;
 use crate::core::redact::KeyBlock;
+use crate::core::text::printable;
 use crate::core::transcript::{Account, Document, Format};
 use crate::core::visible::visible;
 use crate::rules::RuleSet;
@@ -206,19 +206,15 @@ impl<'a> Texts<'a> {
 
     /// Whether a line of the block may be part of a private key. Escape sequences may hide its words.
     fn may_hold_key(&self, block: &[u8]) -> bool {
-        self.key.is_open() || names_key(block) || memchr::memchr2(b'\x1b', b'\\', block).is_some()
+        self.key.is_open() || memchr::memmem::find(block, b"PRIVATE KEY").is_some() || memchr::memchr2(b'\x1b', b'\\', block).is_some()
     }
 
     fn line(&mut self, raw: &[u8]) {
         self.lines += 1;
         let text = visible(raw, None);
-        let is_key = (self.key.is_open() || names_key(&text)) && self.key.takes(&message_of(&text));
+        let is_key = self.key.takes(&printable(&text));
         if self.asked.contains(&self.lines) {
             self.found.push(Asked { num: self.lines, text: raw.to_vec(), is_key });
         }
     }
-}
-
-fn names_key(text: &[u8]) -> bool {
-    memchr::memmem::find(text, b"PRIVATE KEY").is_some()
 }

@@ -79,8 +79,7 @@ impl KeyBlock {
     pub const TOKEN: &'static str = "[redacted:private-key]";
 
     /// Returns the block that the lines `before`, nearest first, leave open for `line`.
-    #[must_use]
-    pub fn left_open<'a>(line: &str, before: impl Iterator<Item = Cow<'a, [u8]>>) -> Self {
+    pub(super) fn left_open<'a>(line: &str, before: impl Iterator<Item = Cow<'a, [u8]>>) -> Self {
         let own = writer_of(line);
         let (mut lines, mut was_alone): (Vec<String>, bool) = (Vec::new(), false);
         for line in before.map(|line| printable(&line).into_owned()).filter(|line| [0, own].contains(&writer_of(line))) {
@@ -117,10 +116,12 @@ impl KeyBlock {
         suspect.map(|line| Self::left_open(&line, before)).unwrap_or_default()
     }
 
-    /// Whether the line is nothing but a key's, behind words at most.
+    /// Returns the block that `line` is inside of, if it is nothing but a key's, with words before it at most. The lines
+    /// `before`, nearest first, are read only then.
     #[must_use]
-    pub fn is_body(line: &str) -> bool {
-        matches!(Shape::alone(core_of(line)), Some(Shape::Bare { .. }))
+    pub fn of_body<'a, I: Iterator<Item = Cow<'a, [u8]>>>(line: &str, before: impl FnOnce() -> I) -> Option<Self> {
+        let is_body = matches!(Shape::alone(core_of(line)), Some(Shape::Bare { .. }));
+        is_body.then(|| Self::left_open(line, before())).filter(|key| key.holds(line))
     }
 
     /// Moves on to the next line; returns whether that is inside the block.
@@ -142,8 +143,7 @@ impl KeyBlock {
     }
 
     /// Whether a line would be inside the block.
-    #[must_use]
-    pub fn holds(&self, line: &str) -> bool {
+    pub(super) fn holds(&self, line: &str) -> bool {
         self.open.is_some_and(|open| open.holds(line))
     }
 
