@@ -216,8 +216,8 @@ fn is_time(word: &[u8]) -> bool {
 
 /// Whether two words are equal except for their digits.
 fn has_shape_of(word: &[u8], other: &[u8]) -> bool {
-    let signs = |text: &[u8]| text.iter().copied().filter(|byte| !byte.is_ascii_digit()).collect::<Vec<u8>>();
-    other.iter().any(u8::is_ascii_digit) && signs(word) == signs(other)
+    let is_sign = |byte: &&u8| !byte.is_ascii_digit();
+    other.iter().any(u8::is_ascii_digit) && word.iter().filter(is_sign).eq(other.iter().filter(is_sign))
 }
 
 #[cfg(test)]

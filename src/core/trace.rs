@@ -210,6 +210,19 @@ impl OpenTrace {
         last.is_some_and(|text| text.ends_with(b":"))
     }
 
+    /// Whether `line` is but the bracket that closes what its first line has opened.
+    #[must_use]
+    pub fn is_closed_by(&self, line: &Line) -> bool {
+        let close = match self.head().text.trim_ascii_end().last() {
+            Some(b'{') => b'}',
+            Some(b'[') => b']',
+            Some(b'(') => b')',
+            _ => return false,
+        };
+        let body = line.body().trim_ascii_end();
+        body.first() == Some(&close) && body.iter().all(|byte| b"}]),;".contains(byte))
+    }
+
     /// Whether no machine competes, so that it is a one-line error.
     #[must_use]
     pub fn is_single(&self) -> bool {

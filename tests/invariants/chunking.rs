@@ -138,6 +138,24 @@ fn a_verdict_that_does_not_come_hides_nothing() {
     assert_eq!(out.iter().map(|event| event.line_num).collect::<Vec<_>>(), [2, 4, 7]);
 }
 
+/// A runner's own error needs no verdict, but comes out after what its test has printed before it: no later than that.
+#[test]
+fn what_waits_for_a_verdict_keeps_its_place() {
+    let run = b"c2 is a Catch v2.13.10 host application.\nerror: failed to load\n-----------------------------------------\ntotal\n-----------------------------------------\nc2.cpp:8\n.........................................\n\nc2.cpp:8: FAILED:\n  CHECK( total(2) == 5 )\n\n";
+    for (end, lines) in [("All tests passed (2 assertions in 2 test cases)\n", &[9][..]), ("test cases: 2 | 1 failed\n", &[2, 9]), ("", &[2, 9])] {
+        let (mut stream, mut out) = (stream(&usual()), Vec::new());
+        stream.push(run, NOW, &mut out);
+        stream.push(b"-----------------------------------------\n", NOW, &mut out);
+        assert!(out.is_empty(), "{out:?}");
+        stream.push(end.as_bytes(), NOW, &mut out);
+        if end.is_empty() {
+            stream.pause(Patience::Verdict, &mut out);
+        }
+        stream.finish(NOW, &mut out);
+        assert_eq!(out.iter().map(|event| event.line_num).collect::<Vec<_>>(), lines, "{end:?}");
+    }
+}
+
 /// What is held back is bounded: the oldest is released first.
 #[test]
 fn invariant_7_what_waits_for_a_verdict_is_bounded() {

@@ -221,6 +221,10 @@ fn offer_single(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Op
         trace.extend_single(line, !line.is_blank(), limits.max_trace_lines, limits.max_trace_bytes);
         return Offer::Taken;
     }
+    if adjacent && trace.is_closed_by(line) && trace.outranks(line) && trace.prefix.is_stamped() {
+        trace.extend_single(line, true, limits.max_trace_lines, limits.max_trace_bytes);
+        return Offer::Taken;
+    }
     // Its causes may follow after a blank line, in a trace that adopts it.
     if adjacent && line.body().is_empty() && trace.outranks(line) && trace.prefix.is_stamped() && !trace.is_on_trial() {
         trace.extend_single(line, false, limits.max_trace_lines, limits.max_trace_bytes);

@@ -46,6 +46,22 @@ fn names_before_a_level() {
     ]);
 }
 
+/// rsyslog's files: only the host tells a program without a process number from the words of a message.
+#[test]
+fn programs_without_a_number() {
+    check(&[
+        ("2026-11-10T08:25:17.123456+00:00 web-1 shopd: gone", None, "shopd", "gone", "gone"),
+        ("2026-11-10T08:25:17.123456+00:00 web-1 shopd:   File", None, "shopd", "  File", "  File"),
+        ("2026-11-10T08:25:17+01:00 db.acme.com CRON: gone", None, "CRON", "gone", "gone"),
+        ("2026-11-10T08:25:17.1+02:00 web kernel: [   12.345678] gone", None, "kernel", "gone", "gone"),
+        ("2026-11-10T08:25:17.123456+00:00 web shopd: gone", None, "", "web shopd: gone", "web shopd: gone"),
+        ("2026-11-10T08:25:17.123456+00:00 web-1 ValueError: gone", None, "", "web-1 ValueError: gone", "web-1 ValueError: gone"),
+        ("2026-11-10T08:25:17.123456+00:00 apt-get failed: gone", None, "", "apt-get failed: gone", "apt-get failed: gone"),
+        ("2026-11-10T08:25:17.123456Z web-1 shopd: gone", None, "", "web-1 shopd: gone", "web-1 shopd: gone"),
+        ("2026-11-10 08:25:17.123456+00:00 web-1 shopd: gone", None, "", "web-1 shopd: gone", "web-1 shopd: gone"),
+    ]);
+}
+
 #[test]
 fn times_alone() {
     check(&[
