@@ -618,6 +618,26 @@ fn check_refuses_what_cannot_work() {
 #[test]
 fn an_address_that_is_taken_is_a_hint_and_a_program_that_is_not_there_is_none() {
     let folder = Folder::new();
+/// Whoever mends one thing need not come back for the next, and each thing is a message of siftd's.
+#[test]
+fn check_says_all_that_run_would_refuse() {
+    let folder = Folder::new();
+    let source = |name: &str, rest: &str| format!("[[source]]\nname = \"{name}\"\n{rest}\n");
+    let sink = |name: &str, path: &str| format!("[[sink]]\nname = \"{name}\"\ntype = \"file\"\npath = \"{path}\"\n");
+    let sources = source("c", "type = \"command\"\nargv = [\"no-such-program\"]") + &source("u", "type = \"unix\"\npath = \"none/a.sock\"");
+    folder.write("a.toml", format!("[rules]\ndisable = [\"no.rule\"]\n{sources}{}{}", sink("deep", "none/out.ndjson"), sink("flat", ".")));
+    let err = folder.siftd(["check", "--config", "a.toml"]).ended(2).err();
+    let said = [
+        "error: a.toml:2:13: `disable` names `no.rule`",
+        "siftd: sink deep: there is no folder",
+        "siftd: sink flat: . is a folder",
+        "siftd: source \"c\": ",
+        "siftd: source \"u\": ",
+    ];
+    let at: Vec<Option<usize>> = said.iter().map(|said| err.find(said)).collect();
+    assert!(at.is_sorted() && at.iter().all(Option::is_some), "{at:?} {err}");
+}
+
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     folder.write("a.toml", format!("state_dir = \"st\"\n[[source]]\nname = \"s\"\ntype = \"tcp\"\naddress = \"{address}\"\n"));
