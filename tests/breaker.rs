@@ -120,6 +120,24 @@ fn the_error_that_was_recorded_is_shown() {
     assert!(rows.iter().any(|row| row["text"] == "TypeError: x is not a function" && row["count"] == 1), "{rows:?}");
 }
 
+/// A line counts as the error that `judge` finds in it.
+#[test]
+fn a_line_recorded_by_hand_is_judged_as_stderr_is() {
+    let folder = Folder::new();
+    let judged = |stderr: &str| folder.piped(["judge"], json!({"exit_code": 1, "stderr": stderr}).to_string()).ended(0).records().remove(0);
+    breaker(&folder, &["record", "line", "--exit-code", "1", "--error", "KeyError: 'x'"]).ended(0);
+    let error = judged("KeyError: 'x'")["errors"][0].clone();
+    let counted = breaker(&folder, &["status", "line", "--json"]).ended(0).records().remove(0);
+    assert_eq!(counted["counts"][0]["signature"], error["signature"]);
+    let row = folder.siftd(["history", "--state-dir", "st", "--json"]).ended(0).records().remove(0);
+    assert_eq!(["signature", "severity", "category", "rule"].map(|name| &row[name]), ["signature", "severity", "category", "rule"].map(|name| &error[name]));
+    breaker(&folder, &["record", "net", "--failure", "--error", "Error: connect ECONNREFUSED 10.0.0.1:5432"]).ended(0);
+    assert_eq!(breaker(&folder, &["status", "net", "--json"]).ended(0).records()[0]["transient"], 1);
+    // What is no error by any rule is one all the same, because the caller says so.
+    breaker(&folder, &["record", "own", "--failure", "--error", "the cat is on the keyboard"]).ended(0);
+    assert_eq!(breaker(&folder, &["status", "own", "--json"]).ended(0).records()[0]["counts"][0]["count"], 1);
+}
+
 #[test]
 fn a_state_folder_that_is_not_there_is_said() {
     let folder = Folder::new();

@@ -23,12 +23,13 @@ use crate::sources::clock::now;
 use crate::state::breakers::Kept;
 use crate::state::shared::Shared;
 use crate::verdict::counts::{self, Fault};
+use crate::verdict::{self, Facts};
 
 mod desk;
 mod told;
 
 use desk::Desk;
-use told::Told;
+use told::{Named, Told};
 
 /// How long to wait for other processes.
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -279,8 +280,8 @@ fn record(desk: &Desk, args: &RecordArgs) -> Result<Exit, Failure> {
     let mut book = Book { desk, name: &name, events, shared: None, last: None, in_vain: false };
     let mut refused = 0;
     if args.success || args.failure || args.exit_code.is_some() {
-        let errors: Vec<Told> = args.error.iter().filter(|text| !text.trim().is_empty()).map(|text| Told::of_line(text)).collect();
-        book.take(&of_flags(args, signatures), &errors)?;
+        let named = named(desk, args)?;
+        book.take(&of_flags(args, signatures, &named), &named.told)?;
     } else if stdin::is_given() {
         refused = book.take_stdin()?;
     }
@@ -309,17 +310,33 @@ pub fn tell_opened(argv: &[String], record: Option<&[u8]>) {
 
 fn signatures(args: &RecordArgs) -> Result<Vec<Hex>, Failure> {
     let parse = |text: &String| Hex::parse(text).ok_or_else(|| Failure::new(format!("--signature {text}: write 32 hex digits, as records have them")));
-    let mut all: Vec<Hex> = args.signature.iter().map(parse).collect::<Result<_, _>>()?;
-    all.extend(args.error.iter().filter(|text| !text.trim().is_empty()).map(|text| counts::of_line(text)));
-    Ok(all)
+    args.signature.iter().map(parse).collect()
 }
 
-fn of_flags(args: &RecordArgs, signatures: Vec<Hex>) -> Run {
+/// Reads the lines that name the errors of the run.
+fn named(desk: &Desk, args: &RecordArgs) -> Result<Named, Failure> {
+    let mut named = Named::default();
+    let lines: Vec<&String> = args.error.iter().filter(|text| !text.trim().is_empty()).collect();
+    if !lines.is_empty() {
+        let engine = desk.engine()?;
+        lines.iter().for_each(|line| named.read(&engine, line));
+    }
+    Ok(named)
+}
+
+fn of_flags(args: &RecordArgs, signatures: Vec<Hex>, named: &Named) -> Run {
     if args.success || args.exit_code == Some(0) && !args.fatal {
         return Run::Success;
     }
-    let faults: Vec<Fault> = signatures.into_iter().map(|signature| Fault { signature, weight: Weight::Bug, io: None }).collect();
-    let class = if args.transient { RetryClass::Transient } else { RetryClass::Unknown };
+    let judged = || verdict::judge(Facts { exit_code: Some(args.exit_code.unwrap_or(1).into()), ..Facts::default() }, &named.said).retry.class;
+    let class = match args.transient {
+        true => RetryClass::Transient,
+        // A signature says which error it was, whatever else was printed.
+        false if named.faults.is_empty() || !signatures.is_empty() => RetryClass::Unknown,
+        false => judged(),
+    };
+    let given = signatures.into_iter().map(|signature| Fault { signature, weight: Weight::Bug, io: Some(Io::Stderr) });
+    let faults: Vec<Fault> = given.chain(named.faults.iter().copied()).collect();
     let words = args.exit_code.map_or("a failure".to_owned(), |code| format!("exit code {code}"));
     let mut failure = counts::failure(&faults, class, &words);
     failure.fatal = args.fatal.then(|| failure.signatures.first().copied());

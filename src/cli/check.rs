@@ -13,14 +13,14 @@ use crate::words::{counted, did_you_mean};
 pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     let setup = setup::load(&args.setup, setup::Reading::default())?;
     let name = args.setup.config.as_ref().map_or("/etc/siftd".into(), |path| path.display().to_string());
-    let may_fail = run::check(&setup.config)?;
     let text = args.setup.config.as_ref().and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
     let wrong = unknown_rules(&setup.config, &args.setup.rules, &Source::new(&name, &text))?;
-    if !wrong.is_empty() {
-        return Err(Diagnostics(wrong).into());
+    let found = run::check(&setup.config);
+    if !wrong.is_empty() || !found.wrong.is_empty() {
+        return Ok(refuse(wrong, &found.wrong));
     }
     let matched = run::matched(&setup.config)?;
-    attempts::hints(&setup.config).iter().chain(&may_fail).chain(&matched).for_each(|hint| say(&format!("hint: {hint}")));
+    attempts::hints(&setup.config).iter().chain(&found.hints).chain(&matched).for_each(|hint| say(&format!("hint: {hint}")));
     let (config, rules) = (&setup.config, &setup.engine.rules);
     let count = rules.entries.len() + rules.cancels.len();
     let name = match args.setup.config.is_some() || Config::is_written() {
@@ -34,6 +34,15 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
         counted(config.sinks.len() as u64, "sink"),
         counted(count as u64, "rule")
     ))
+}
+
+/// Says all that is wrong, so that one look at it is enough.
+fn refuse(unknown: Vec<Diagnostic>, wrong: &[Failure]) -> Exit {
+    if !unknown.is_empty() {
+        say(&Diagnostics(unknown));
+    }
+    wrong.iter().for_each(say);
+    Exit::Trouble
 }
 
 /// Reports names that no rule has; `run` assumes that they belong to a rules file that is currently missing.

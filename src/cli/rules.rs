@@ -43,7 +43,7 @@ fn list(names: &[String], as_json: bool, args: &SetupArgs) -> Result<Exit, Failu
     print(&catalogue::table(&rows))
 }
 
-/// Shows a rule as written in the last file that has it, which is in force; for a family, shows every file.
+/// Shows a rule as written in the last file that has it, which is in force, with the head of its family; for a family, shows every file.
 fn show(id: &str, args: &SetupArgs) -> Result<Exit, Failure> {
     let config = setup::config(args)?;
     let mut files: Vec<(String, String)> = BUILTIN_FILES.iter().map(|(name, text)| (format!("config/rules/{name}"), (*text).to_owned())).collect();

@@ -13,20 +13,33 @@ mod peer;
 mod plan;
 mod services;
 
-/// Checks that this version can run the configuration. Returns problems that may exist only today, one per line.
-///
-/// # Errors
-/// A source or sink cannot be run, or something else is in the place of the state folder.
-pub fn check(config: &Config) -> Result<Vec<String>, Failure> {
-    plan::check(config)?;
-    let mut hints = services::check(&config.sources, &config.state_dir)?;
+/// What a check of a configuration finds.
+#[derive(Default)]
+pub struct Found {
+    /// What `run` would refuse, in the order in which it would come to that.
+    pub wrong: Vec<Failure>,
+    /// Problems that may exist only today, one per line.
+    pub hints: Vec<String>,
+}
+
+/// Checks that this version can run the configuration: its sources, its sinks and the state folder.
+pub fn check(config: &Config) -> Found {
+    let mut found = Found { wrong: plan::check(config), hints: Vec::new() };
     for sink in &config.sinks {
-        match sink.kind {
-            SinkKind::File => drop(output::in_folder(sink)?),
-            _ => hints.extend(peer::check(sink)?),
+        let checked = match sink.kind {
+            SinkKind::File => output::in_folder(sink).map(|_| None),
+            _ => peer::check(sink),
+        };
+        match checked {
+            Ok(hint) => found.hints.extend(hint),
+            Err(wrong) => found.wrong.push(wrong),
         }
     }
-    Ok(hints)
+    found.wrong.extend(plan::check_state(config).err());
+    let services = services::check(&config.sources, &config.state_dir);
+    found.wrong.extend(services.wrong);
+    found.hints.extend(services.hints);
+    found
 }
 
 /// Returns what `run` would leave out, such as siftd's own output, one per line.

@@ -14,6 +14,7 @@ pub fn explain(mut error: clap::Error, args: &[String]) -> clap::Error {
         ErrorKind::InvalidSubcommand => asked(ContextKind::InvalidSubcommand).and_then(|name| command(&name)),
         ErrorKind::UnknownArgument => asked(ContextKind::InvalidArg).and_then(|arg| place(args, &arg).or_else(|| argument(command_of(args)?, &arg))),
         ErrorKind::ValueValidation => asked(ContextKind::InvalidArg).zip(asked(ContextKind::InvalidValue)).and_then(|(flag, value)| count(args, &flag, &value)),
+        ErrorKind::InvalidValue => asked(ContextKind::InvalidArg).and_then(|arg| empty(args, &arg)),
         _ => None,
     };
     if let Some(tip) = tip {
@@ -73,6 +74,12 @@ fn argument(command: &str, arg: &str) -> Option<String> {
 fn count(args: &[String], flag: &str, value: &str) -> Option<String> {
     let is_command = command_of(args) == Some("exec") && flag.starts_with("--retries") && !value.starts_with(|c: char| c.is_ascii_digit());
     is_command.then(|| format!("two hyphens stand before the command: siftd exec --retries -- {}", quoted(value)))
+}
+
+/// Returns the tip for an argument that is there, but empty.
+fn empty(args: &[String], arg: &str) -> Option<String> {
+    let what = if arg.contains("FILE") { "a file name" } else { "an argument" };
+    args.iter().any(String::is_empty).then(|| format!("{what} is empty (\"\"), perhaps from a variable that is not set"))
 }
 
 /// Quotes a name for a shell.

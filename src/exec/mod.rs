@@ -1,12 +1,14 @@
 //! `siftd exec`: runs a command as if siftd were not there, finds its errors as they are printed, and retries it
-//! where that can help. `start`, `terminal` and `keys` wire the command up, `pump` passes its output on, `attempt`
-//! watches one run, `policy` decides what comes next, and `journal` writes records. This module ties them together.
+//! where that can help. `start`, `terminal` and `keys` wire the command up, `input` makes its stdin ready again,
+//! `pump` passes its output on, `attempt` watches one run, `policy` decides what comes next, and `journal` writes
+//! records. This module ties them together.
 
 pub mod attempt;
 mod borrowed;
 mod family;
 pub mod guard;
 pub mod hook;
+mod input;
 pub mod journal;
 pub mod keeper;
 mod kept;
@@ -33,8 +35,9 @@ use std::time::{Duration, Instant};
 
 use attempt::{Attempt, Ended};
 use guard::Guard;
+use input::Input;
 use journal::{Coming, Journal};
-use policy::{Next, Policy, Retries};
+use policy::{Next, Policy, Retries, STDIN_READ};
 use pump::Pumped;
 use rustix::process::Signal;
 use signals::Signals;
@@ -142,6 +145,13 @@ impl Outcome {
         self.exit = code::EXHAUSTED;
         self
     }
+
+    /// Turns the outcome into one whose retries would find another stdin.
+    fn without_stdin(self) -> Self {
+        let mut outcome = self.exhausted();
+        outcome.verdict.retry.reason = STDIN_READ.into();
+        outcome
+    }
 }
 
 /// Runs the command, with retries, and writes the requested results. Returns the exit code.
@@ -189,6 +199,7 @@ fn runs(order: &Order, journal: &Arc<Journal>, signals: &Signals) -> io::Result<
         is_blind: order.is_blind,
         uid: order.uid,
     };
+    let input = Input::look();
     let begun = Instant::now();
     for run in 1.. {
         let mut ended = attempt.run(run, signals)?;
@@ -207,6 +218,10 @@ fn runs(order: &Order, journal: &Arc<Journal>, signals: &Signals) -> io::Result<
             }
             Next::Again { max, delay } => {
                 let reason = outcome.verdict.retry.reason.to_string();
+                if let Err(why) = input.again() {
+                    tell(&format!("run {run} failed ({reason}) and is not retried: {why}"));
+                    return Ok(outcome.without_stdin());
+                }
                 journal.retry(order.task.as_deref(), &Coming { attempt: run, max, reason: &reason, delay_ms: delay.as_millis() as u64 });
                 tell(&format!("run {run} failed ({reason}); retry {run} of {max} in {}", seconds(delay)));
                 if let Some(signal) = pause(delay, signals)? {

@@ -23,6 +23,9 @@ pub struct Policy {
     pub also: Vec<String>,
 }
 
+/// The reason in the verdict of a run that is not retried because its stdin was read.
+pub const STDIN_READ: &str = "stdin_read";
+
 /// How often a run is retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retries {

@@ -1,7 +1,7 @@
 //! Waits until a descriptor is ready or a time has come; all waiting in `exec` is done here.
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -20,6 +20,17 @@ pub fn readable<const N: usize>(fds: [BorrowedFd; N], timeout: Option<Duration>)
 /// The error of `poll`.
 pub fn writable(fd: BorrowedFd, end: BorrowedFd) -> io::Result<bool> {
     ready([(fd, PollFlags::OUT), (end, PollFlags::IN)], None).map(|[fd, _]| fd)
+}
+
+/// Whether the other side of a pipe or a socket is closed; what was written may still wait.
+///
+/// # Errors
+/// The error of `poll`.
+pub fn has_hung_up(fd: impl AsFd) -> io::Result<bool> {
+    let closed = PollFlags::HUP | PollFlags::RDHUP;
+    let mut polled = [PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::RDHUP)];
+    poll(&mut polled, Some(&Timespec::default()))?;
+    Ok(polled[0].revents().intersects(closed))
 }
 
 fn ready<const N: usize>(fds: [(BorrowedFd, PollFlags); N], timeout: Option<Duration>) -> io::Result<[bool; N]> {

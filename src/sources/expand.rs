@@ -120,7 +120,7 @@ pub fn is_hidden(path: &Path, base: &Path) -> bool {
 fn expand_glob(glob: &Path, found: &mut (Vec<Input>, Vec<Trouble>)) {
     let parsed = match parsed(glob) {
         Ok(parsed) => parsed,
-        Err(why) => return found.1.push(Trouble::new(glob, why)),
+        Err(why) => return found.1.push(Trouble::new(glob, format!("there is no such file, and read as a pattern it is wrong: {why}"))),
     };
     let known = found.0.len();
     let base = base(glob);

@@ -24,6 +24,12 @@ impl Fault {
     pub fn of(event: &Event) -> Self {
         Self { signature: event.signature, weight: Weight::of(event), io: event.io }
     }
+
+    /// Takes a line of stderr that names an error of which nothing more is known.
+    #[must_use]
+    pub fn of_line(text: &str) -> Self {
+        Self { signature: of_line(text), weight: Weight::Bug, io: Some(Io::Stderr) }
+    }
 }
 
 /// Returns the signature of a line that names an error.

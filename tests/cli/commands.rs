@@ -366,7 +366,11 @@ fn rules_are_listed_shown_and_tested() {
     assert!(shown.contains("# Said by the reactor.\n[[rule]]\nid = \"mine.breach\"") && !shown.contains("chatter"), "{shown}");
     assert!(folder.siftd(["rules", "show", "no.such"]).ended(2).err().contains("rules list"));
     assert!(folder.siftd(["rules", "show", "javascript.eror"]).ended(2).err().contains("did you mean `javascript.error`?"));
-    // A copy of a family can be changed and tried.
+    // A copy of a rule or of a family can be changed and tried.
+    for rule in ["mine.breach", "shell.not-found"] {
+        folder.write("one.toml", folder.siftd(["rules", "show", rule, "--rules", "mine.toml"]).ended(0).out());
+        assert!(folder.siftd(["rules", "check", "one.toml"]).ended(0).out().contains("one.toml: ok, 1 rule\n"), "{rule}");
+    }
     for family in ["shell", "javascript", "mine"] {
         folder.write("copy.toml", folder.siftd(["rules", "show", family, "--rules", "mine.toml"]).ended(0).out());
         assert!(folder.read("copy.toml").contains("\n[family]\nid ="), "{family}");
@@ -401,7 +405,7 @@ fn a_folder_of_rules_is_taken_as_its_files_and_the_rule_in_force_is_shown() {
     let shell = folder.siftd(["rules", "show", "shell"]).ended(0).out();
     folder.write("shell.toml", shell.replace("Install the program, or correct its name or PATH.", "Ask Kim."));
     let shown = folder.siftd(["rules", "show", "shell.not-found", "--rules", "shell.toml"]).ended(0).out();
-    assert!(shown.starts_with("# shell.toml, in place of the one in config/rules/shell.toml\n\n[[rule]]\n"), "{shown}");
+    assert!(shown.starts_with("# shell.toml, in place of the one in config/rules/shell.toml\n\n[family]\nid = \"shell\"\n"), "{shown}");
     assert!(shown.contains("Ask Kim.") && shown.matches("[[rule]]").count() == 1, "{shown}");
 }
 
@@ -612,6 +616,26 @@ fn check_refuses_what_cannot_work() {
     folder.siftd(["check", "--config", "a.toml"]).ended(0);
     let example = folder.siftd(["rules", "show", "javascript.error"]).ended(0).out();
     assert!(example.contains("id = \"javascript.error\""));
+}
+
+/// Whoever mends one thing need not come back for the next, and each thing is a message of siftd's.
+#[test]
+fn check_says_all_that_run_would_refuse() {
+    let folder = Folder::new();
+    let source = |name: &str, rest: &str| format!("[[source]]\nname = \"{name}\"\n{rest}\n");
+    let sink = |name: &str, path: &str| format!("[[sink]]\nname = \"{name}\"\ntype = \"file\"\npath = \"{path}\"\n");
+    let sources = source("c", "type = \"command\"\nargv = [\"no-such-program\"]") + &source("u", "type = \"unix\"\npath = \"none/a.sock\"");
+    folder.write("a.toml", format!("[rules]\ndisable = [\"no.rule\"]\n{sources}{}{}", sink("deep", "none/out.ndjson"), sink("flat", ".")));
+    let err = folder.siftd(["check", "--config", "a.toml"]).ended(2).err();
+    let said = [
+        "error: a.toml:2:13: `disable` names `no.rule`",
+        "siftd: sink deep: there is no folder",
+        "siftd: sink flat: . is a folder",
+        "siftd: source \"c\": ",
+        "siftd: source \"u\": ",
+    ];
+    let at: Vec<Option<usize>> = said.iter().map(|said| err.find(said)).collect();
+    assert!(at.is_sorted() && at.iter().all(Option::is_some), "{at:?} {err}");
 }
 
 /// The address may be free when siftd starts; a dry run reports it as `check` does.

@@ -519,3 +519,13 @@ examples = { match = ["== crew report ==\nlost: boat 3\n - anna"] }
     let events = folder.siftd(["scan", "--format", "ndjson", "--rules", "mine.toml", "a.log"]).ended(0).records();
     assert_eq!(events.iter().map(|event| (event["line_num"].as_u64(), event["line_end"].as_u64())).collect::<Vec<_>>(), [(Some(2), Some(6))]);
 }
+
+/// A name with a bracket may be a file that is missing, and a variable may be empty.
+#[test]
+fn a_name_that_is_no_pattern_or_no_name_is_said_to_be_that() {
+    let folder = Folder::new();
+    let err = folder.siftd(["scan", "build[12.log"]).ended(2).err();
+    assert!(err.starts_with("siftd: build[12.log: there is no such file, and read as a pattern it is wrong: unclosed character class"), "{err}");
+    let err = folder.siftd(["scan", ""]).ended(2).err();
+    assert!(err.contains("tip: a file name is empty (\"\"), perhaps from a variable"), "{err}");
+}

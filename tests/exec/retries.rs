@@ -176,3 +176,45 @@ fn the_pause_is_the_one_that_the_server_asks_for() {
     let answer = folder.piped(["classify"], "{\"message\": \"429 Too Many Requests, retry after 2 hours\"}").ended(0).records();
     assert_eq!(answer[0]["delay_ms"], 7_200_000);
 }
+
+const FLAKY_READER: &str = "cat > got; echo run >> runs; [ $(wc -l < runs) -ge 2 ] && exit 0; echo 'Error: connect ETIMEDOUT 10.1.2.3:443' >&2; exit 1";
+
+#[test]
+fn a_retry_reads_the_same_part_of_a_file_again() {
+    let folder = Folder::new();
+    folder.write("flaky.sh", FLAKY_READER);
+    folder.write("in", "head\nbody\n");
+    let done = folder.shell("{ read -r first; $SIFTD exec --retries 1 --base-delay 1ms -- sh flaky.sh; } < in").ended(0);
+    assert_eq!(folder.read("got"), "body\n", "{}", done.err());
+    assert_eq!(folder.read("runs").lines().count(), 2);
+}
+
+/// A retry would find an empty stdin, and might succeed on that.
+#[test]
+fn a_pipe_that_may_have_been_read_is_not_tried_again() {
+    let folder = Folder::new();
+    folder.write("flaky.sh", FLAKY_READER);
+    for feed in ["echo body |", "(echo body; sleep 0.3) |"] {
+        let done = folder.shell(&format!("{feed} $SIFTD exec --retries 1 --base-delay 1ms --verdict v.json -- sh flaky.sh; echo $? > code")).ended(0);
+        assert!(done.err().contains("run 1 failed (network_timeout) and is not retried: its stdin is a pipe, of which it may have read"), "{}", done.err());
+        assert_eq!((folder.read("got").as_str(), folder.read("code").as_str()), ("body\n", "75\n"));
+        let verdict = &folder.records("v.json")[0];
+        assert_eq!((&verdict["status"], &verdict["retry"]["reason"], &verdict["attempts"]), (&"transient_exhausted".into(), &"stdin_read".into(), &1.into()));
+        std::fs::remove_file(folder.at("runs")).unwrap();
+    }
+}
+
+#[test]
+fn a_pipe_that_has_ended_and_was_not_read_is_no_obstacle() {
+    let folder = Folder::new();
+    folder.write("flaky.sh", FLAKY);
+    for feed in [":", "echo body"] {
+        // The writer has ended before siftd looks.
+        folder.shell(&format!("{feed} | (sleep 0.2; exec $SIFTD exec --retries --base-delay 1ms -- sh flaky.sh)")).ended(0);
+        assert_eq!(folder.read("runs").lines().count(), 3, "{feed}");
+        std::fs::remove_file(folder.at("runs")).unwrap();
+    }
+    // An empty one that was read is as empty as before.
+    folder.write("reader.sh", FLAKY_READER);
+    folder.shell(": | (sleep 0.2; exec $SIFTD exec --retries --base-delay 1ms -- sh reader.sh)").ended(0);
+}

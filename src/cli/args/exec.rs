@@ -22,8 +22,8 @@ use crate::words::Severity;
 
 stdin, stdout, stderr, signals and the exit code are the command's. FILE may be - for stdout or fd:N for an open descriptor.
 
-Exit codes: the command's own, 128 + n when signal n ended it; 126 not runnable, 127 not found; 75 no retry is left or
-none can help in time, 124 timed out; 11 the breaker is open,
+Exit codes: the command's own, 128 + n when signal n ended it; 126 not runnable, 127 not found; 75 no retry is left,
+none can help in time or stdin cannot be read again, 124 timed out; 11 the breaker is open,
 125 a wrong flag, a file that siftd cannot write, or a state that it cannot open: nothing was run; where the
 command's is 0: 65 --strict found a real error, 1 --fail-on found what it was asked for, 74 output or results could not be written.")]
 pub struct ExecArgs {
@@ -54,7 +54,8 @@ pub struct ExecArgs {
     /// Keep the output of a run that failed for good, both ends of it, in a folder.
     #[arg(long, value_name = "FOLDER")]
     pub keep_output: Option<PathBuf>,
-    /// Try again what can be mended by trying again; without N as often as the configuration says.
+    /// Try again what can be mended by trying again; without N as often as the configuration says. A file on stdin is rewound;
+    /// a pipe of which the command may have read something is no second time the same, so there is no retry.
     #[arg(long, value_name = "N", num_args = 0..=1, value_parser = clap::value_parser!(u32).range(..=1000))]
     pub retries: Option<Option<u32>>,
     /// Pause before the first retry, doubled for each further one [default: 1s].

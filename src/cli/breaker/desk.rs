@@ -1,12 +1,14 @@
 //! The state that `siftd breaker` works on, and which breaker in it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::super::args::{SetupArgs, StatePlace, Which};
 use super::super::{Failure, identity, say, setup};
 use super::{PATIENCE, check_name, flags, say_aside};
 use crate::config::Config;
 use crate::core::breaker::{Breaker, Limits, Transition};
+use crate::core::engine::Engine;
 use crate::core::event::{Hex, Timestamp};
 use crate::delivery::{Label, Notice};
 use crate::sinks::human::breaker as words;
@@ -22,18 +24,26 @@ pub(super) struct Desk {
     pub folder: PathBuf,
     /// The flags that select this state.
     pub flags: String,
+    /// The flags that select the configuration.
+    setup: SetupArgs,
     /// The folder was given by a flag of its own.
     is_named: bool,
 }
 
 impl Desk {
     pub fn new(place: &StatePlace) -> Result<Self, Failure> {
-        let mut config = setup::config(&SetupArgs { config: place.config.clone(), ..SetupArgs::default() })?;
+        let setup = SetupArgs { config: place.config.clone(), ..SetupArgs::default() };
+        let mut config = setup::config(&setup)?;
         if let Some(folder) = &place.state_dir {
             config.state_dir.clone_from(folder);
         }
         let flags = flags(place.config.as_deref(), place.state_dir.as_deref());
-        Ok(Self { folder: config.state_dir.clone(), config, flags, is_named: place.state_dir.is_some() })
+        Ok(Self { setup, folder: config.state_dir.clone(), config, flags, is_named: place.state_dir.is_some() })
+    }
+
+    /// Returns the rules and limits by which `siftd judge` reads with this configuration.
+    pub fn engine(&self) -> Result<Arc<Engine>, Failure> {
+        Ok(setup::load(&self.setup, setup::Reading::default())?.engine)
     }
 
     pub fn asked(&self) -> Result<Option<Shared>, Failure> {

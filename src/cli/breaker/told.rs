@@ -1,14 +1,20 @@
-//! Adds the errors that `siftd breaker record` is given to the history. Their text is kept
-//! only there, for `check`, `status` and `history`. Nothing here counts for a breaker.
+//! The errors that `siftd breaker record` is given: read from the line that names one, or from a verdict, and added to
+//! the history. Their text is kept only there, for `check`, `status` and `history`.
+
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::core::event::{Category, Hex, Severity, Timestamp};
+use super::super::identity;
+use crate::core::engine::Engine;
+use crate::core::event::{Category, Event, Hex, Io, Severity, Timestamp};
+use crate::core::extract::Origin;
 use crate::core::redact::clean;
 use crate::delivery::{Label, Record, Weight};
 use crate::sources::clock::now;
 use crate::state::shared::Shared;
-use crate::verdict::counts;
+use crate::verdict::counts::{self, Fault};
+use crate::verdict::{self, Said};
 
 /// One error that was reported.
 pub struct Told {
@@ -28,9 +34,13 @@ impl Told {
         Self { signature, severity, category, observed: None, line }
     }
 
-    /// Creates an error from a line that names it; nothing more is known.
-    pub fn of_line(text: &str) -> Self {
+    /// Creates an error from a line of which nothing more is known.
+    fn of_line(text: &str) -> Self {
         Self::new(counts::of_line(text), (Severity::Medium, Category::UnknownError), "", text)
+    }
+
+    fn of_event(event: &Event) -> Self {
+        Self::new(event.signature, (event.severity, event.category), &event.rule, &event.text)
     }
 
     /// Returns the errors of a verdict.
@@ -52,6 +62,35 @@ impl Told {
     fn is_known(&self, shared: &Shared) -> Result<bool, String> {
         let Some(observed) = self.observed else { return Ok(false) };
         Ok(shared.begin_with(&self.signature)?.iter().any(|entry| entry.row.last >= observed))
+    }
+}
+
+/// What lines that name errors come to.
+#[derive(Default)]
+pub struct Named {
+    /// For the history.
+    pub told: Vec<Told>,
+    /// For the breaker.
+    pub faults: Vec<Fault>,
+    /// What `siftd judge` would find in them as the stderr of a run.
+    pub said: Said,
+}
+
+impl Named {
+    /// Reads a line as `siftd judge` does. If it finds nothing there that counts, the line itself is the error.
+    pub fn read(&mut self, engine: &Arc<Engine>, line: &str) {
+        let uid = identity::hash(&[b"siftd-breaker-1", line.as_bytes()]);
+        let mut said = Said::default();
+        said.add(Io::Stderr, verdict::read(engine, Origin { uid, generation: 0 }, line.as_bytes(), now()));
+        let faults: Vec<Fault> = said.errors.iter().map(Fault::of).collect();
+        if faults.iter().all(|fault| fault.weight == Weight::None) {
+            self.told.push(Told::of_line(line));
+            self.faults.push(Fault::of_line(line));
+        } else {
+            self.told.extend(said.errors.iter().map(Told::of_event));
+            self.faults.extend(faults);
+            self.said.join(&said);
+        }
     }
 }
 

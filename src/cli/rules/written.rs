@@ -3,6 +3,9 @@
 use crate::diag::{Diagnostic, Source};
 use crate::rules::spec::{EntrySpec, FileSpec};
 
+/// The header of a family's table.
+const FAMILY: &str = "[family]";
+
 /// Returns where each entry's table starts, and the entry.
 fn sections(text: &str) -> Vec<(usize, EntrySpec)> {
     let Ok(file) = toml::from_str::<FileSpec>(text) else { return Vec::new() };
@@ -29,12 +32,21 @@ pub fn is_family(text: &str, id: &str) -> bool {
     toml::from_str::<FileSpec>(text).is_ok_and(|file| file.family.id.get() == id)
 }
 
-/// Returns the text of the rule `id`; empty if there is none.
+/// Returns the text of the rule `id`, below the head of its family, so that it is a file of rules; empty if there is none.
 pub fn find(text: &str, id: &str) -> String {
     let sections = sections(text);
     let ends = sections.iter().skip(1).map(|(start, _)| *start).chain([text.len()]);
-    let pieces = sections.iter().zip(ends).filter(|((_, entry), _)| entry.id.get() == id);
-    pieces.map(|((start, _), end)| format!("{}\n\n", text[*start..end].trim_end())).collect()
+    let pieces: Vec<&str> =
+        sections.iter().zip(ends).filter(|((_, entry), _)| entry.id.get() == id).map(|((start, _), end)| text[*start..end].trim_end()).collect();
+    let head = (!pieces.is_empty()).then(|| head(text, &sections)).flatten();
+    head.into_iter().chain(pieces).map(|piece| format!("{piece}\n\n")).collect()
+}
+
+/// Returns the table of the family, which ends before the first entry below it.
+fn head<'t>(text: &'t str, sections: &[(usize, EntrySpec)]) -> Option<&'t str> {
+    let start = if text.starts_with(FAMILY) { 0 } else { text.find(&format!("\n{FAMILY}"))? + 1 };
+    let end = sections.iter().map(|(entry, _)| *entry).find(|entry| *entry > start).unwrap_or(text.len());
+    Some(text[start..end].trim_end())
 }
 
 /// Reports that two entries of a file have the same id.

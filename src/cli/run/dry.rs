@@ -22,8 +22,12 @@ use crate::state::store::{Store, StoreError};
 pub fn run(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
     let sources = Sources::new(args, &setup.config)?;
     let folder = state_dir(args, &setup.config);
-    let taken = services::check(&sources.services, folder.as_deref().unwrap_or(&setup.config.state_dir))?;
-    taken.iter().for_each(|hint| say(&format!("hint: {hint}")));
+    let tried = services::check(&sources.services, folder.as_deref().unwrap_or(&setup.config.state_dir));
+    if !tried.wrong.is_empty() {
+        tried.wrong.iter().for_each(say);
+        return Ok(Exit::Trouble);
+    }
+    tried.hints.iter().for_each(|hint| say(&format!("hint: {hint}")));
     let store = match &folder {
         Some(folder) => asked(folder)?,
         None => None,

@@ -60,21 +60,15 @@ fn file(sink: &SinkConfig, choose: Choose) -> Result<SinkPlan, Failure> {
     })
 }
 
-/// Returns the path of a sink of type file; its folder must exist.
+/// Returns the path of a sink of type file, which must not be a folder; its own folder must exist.
 pub fn in_folder(sink: &SinkConfig) -> Result<PathBuf, Failure> {
     let path = std::path::absolute(sink.path.clone().unwrap_or_default())?;
-    not_a_folder(sink)?;
+    if path.is_dir() {
+        return Err(Failure::new(format!("sink {}: {} is a folder: name a file in it", sink.name, sink.path.as_deref().unwrap_or(&path).display())));
+    }
     match path.parent().filter(|folder| !folder.is_dir()) {
         Some(folder) => Err(Failure::new(format!("sink {}: there is no folder {}: make it, or correct the path", sink.name, folder.display()))),
         None => Ok(path),
-    }
-}
-
-/// Checks that a sink's path is not a folder.
-pub fn not_a_folder(sink: &SinkConfig) -> Result<(), Failure> {
-    match sink.path.as_ref().filter(|path| sink.kind == SinkKind::File && path.is_dir()) {
-        Some(path) => Err(Failure::new(format!("sink {}: {} is a folder: name a file in it", sink.name, path.display()))),
-        None => Ok(()),
     }
 }
 

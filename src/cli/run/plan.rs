@@ -143,17 +143,17 @@ fn one_reads_stdin(sources: &[SourceConfig]) -> Result<(), Failure> {
     Err(Failure::new(format!("sources {:?} and {:?} both read stdin, which only one can: leave one out", one.name, other.name)))
 }
 
-/// Checks for `siftd check` what would keep `run` from starting, or make it end badly, for any user.
-///
-/// # Errors
-/// Two sources read stdin, a source or a sink names a folder, or something else is in the place of the state folder.
-pub fn check(config: &Config) -> Result<(), Failure> {
-    one_reads_stdin(&config.sources)?;
+/// Returns for `siftd check` which sources would keep `run` from starting, or make it end badly,
+/// for any user: two that read stdin, or one that names a folder.
+pub fn check(config: &Config) -> Vec<Failure> {
     let named = config.sources.iter().flat_map(|source| source.include.iter().map(move |name| (source, name)));
-    if let Some((source, name)) = named.into_iter().find(|(_, name)| Path::new(name).is_dir()) {
-        return Err(Failure::new(format!("source {:?}: {name}: {IS_FOLDER}", source.name)));
-    }
-    config.sinks.iter().try_for_each(super::output::not_a_folder)?;
+    let folders = named.filter(|(_, name)| Path::new(name).is_dir());
+    let folders = folders.map(|(source, name)| Failure::new(format!("source {:?}: {name}: {IS_FOLDER}", source.name)));
+    one_reads_stdin(&config.sources).err().into_iter().chain(folders).collect()
+}
+
+/// Checks that nothing else is in the place of the state folder.
+pub fn check_state(config: &Config) -> Result<(), Failure> {
     // Without a source, no state is kept.
     let obstacle = folder::in_the_way(&config.state_dir).filter(|_| !config.sources.is_empty());
     obstacle.map_or(Ok(()), |why| Err(Failure::new(format!("state folder {}: {why}", config.state_dir.display()))))

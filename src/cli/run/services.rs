@@ -3,21 +3,20 @@
 use std::path::Path;
 
 use super::super::{Failure, identity};
+use super::Found;
 use crate::config::{SocketMode, SourceConfig, SourceKind};
 use crate::sources::argv;
 use crate::sources::service::Service;
 use crate::state::lock::Lock;
 
-/// Tries the sources as a start would. Reports addresses that are in use, one per line, as
-/// they may be free again at the start; not if the siftd that runs with this state uses them.
-pub fn check(sources: &[SourceConfig], state: &Path) -> Result<Vec<String>, Failure> {
+/// Tries the sources as a start would. Addresses that are in use are hints, as they
+/// may be free again at the start; none if the siftd that runs with this state uses them.
+pub fn check(sources: &[SourceConfig], state: &Path) -> Found {
     let tried = sources.iter().filter_map(|source| Service::check(source, identity::nonce).err());
     let (taken, wrong): (Vec<_>, Vec<_>) = tried.partition(|(_, is_in_use)| *is_in_use);
-    if !wrong.is_empty() {
-        return Err(Failure::new(wrong.into_iter().map(|(why, _)| why).collect::<Vec<_>>().join("\n")));
-    }
     let is_running = !taken.is_empty() && Lock::holder(state).is_some();
-    Ok(taken.into_iter().filter(|_| !is_running).map(|(why, _)| why).collect())
+    let hints = taken.into_iter().filter(|_| !is_running).map(|(why, _)| why).collect();
+    Found { wrong: wrong.into_iter().map(|(why, _)| Failure::new(why)).collect(), hints }
 }
 
 /// Describes what the source reads.
