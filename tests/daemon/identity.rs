@@ -605,6 +605,74 @@ fn rule_6_the_rest_of_a_file_that_was_compressed_while_nobody_looked() {
     assert_eq!(texts, (0..22).map(|n| format!("number {n}")).collect::<Vec<_>>());
 }
 
+/// Compresses a file, which keeps its time.
+fn compress_as_it_was(world: &World, name: &str) {
+    let written = fs::metadata(world.path(name)).unwrap().modified().unwrap();
+    compress(world, name);
+    fs::File::open(world.path(&format!("{name}.gz"))).unwrap().set_modified(written).unwrap();
+}
+
+#[test]
+fn what_was_rotated_and_compressed_while_nobody_looks_is_read_whatever_the_glob() {
+    let compressed = |world: &World| {
+        world.date("a.log", 5);
+        world.rename("a.log", "a.log.1");
+        compress_as_it_was(world, "a.log.1");
+        // An archive from before, and one of another log.
+        for (at, name) in [(-5, "a.log.2"), (5, "b.log.1")] {
+            world.append(name, &(error("one") + &error("of another")));
+            world.date(name, at);
+            compress_as_it_was(world, name);
+        }
+    };
+    rotated_while_nobody_looks(compressed);
+    let zstd = |world: &World| {
+        world.rename("a.log", "a.log.1");
+        let packed = ruzstd::encoding::compress_to_vec(fs::read(world.path("a.log.1")).unwrap().as_slice(), ruzstd::encoding::CompressionLevel::Fastest);
+        fs::write(world.path("a.log.1.zst"), packed).unwrap();
+        fs::remove_file(world.path("a.log.1")).unwrap();
+    };
+    rotated_while_nobody_looks(zstd);
+    rotated_while_nobody_looks(|world| compress(world, "a.log"));
+}
+
+/// The file between the compressed one and the new one is read, too.
+#[test]
+fn what_was_rotated_twice_and_compressed_goes_on_in_the_older_one() {
+    let twice = |world: &World| {
+        world.date("a.log", 5);
+        world.rename("a.log", "a.log.2");
+        compress_as_it_was(world, "a.log.2");
+        world.append("a.log.1", &error("between"));
+        world.date("a.log.1", 6);
+    };
+    assert_eq!(told_after(twice), ["between", "one", "three", "two"]);
+}
+
+/// What is known to be unread is in the compressed file, however often siftd is killed while it reads that: nothing is lost.
+#[test]
+fn what_is_compressed_before_it_is_read_is_no_loss() {
+    for kills in [1, 2] {
+        let mut world = World::new(&["logs/*.log"]);
+        world.append("a.log", &(error("one") + &"all is well\n".repeat(400_000) + &error("two")));
+        for kill in 0..kills {
+            let mut rig = Rig::start(&world);
+            rig.look(&world);
+            rig.turn(&world);
+            rig.commit(9, &world);
+            drop(rig);
+            if kill == 0 {
+                world.rename("a.log", "a.log.1");
+                compress(&world, "a.log.1");
+            }
+        }
+        for _ in 0..2 {
+            play(&mut world);
+        }
+        assert_eq!(sorted(&world), ["one", "two"], "{kills}");
+    }
+}
+
 #[test]
 fn rule_6_a_damaged_one_is_read_as_far_as_it_goes_and_said_once() {
     let mut world = World::new(&["logs/*.gz"]);

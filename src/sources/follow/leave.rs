@@ -98,16 +98,28 @@ impl Follower {
         self.lose(id, now);
     }
 
-    /// Drops a file that could not be opened again; its unread part is lost.
+    /// Drops a file that could not be opened again; its unread part is lost, unless it was compressed.
     pub(super) fn lose(&mut self, id: FileId, now: Timestamp) {
-        let Some(file) = self.files.get_mut(&id) else { return };
-        let (index, path) = (file.spec, file.names.path.clone());
-        self.lost.extend(lost(file.uid, &file.names.label, &mut file.mark, now));
+        let Some(file) = self.files.get(&id) else { return };
+        let (index, uid, path) = (file.spec, file.uid, file.names.path.clone());
         self.drop_file(id, now);
+        self.lose_rest(uid, now);
         if path.exists() {
             self.meet(index, &path, now, None);
         } else if self.specs[index].is_literal(&path) {
             self.trouble(index, &path, "has vanished; waiting for it to come back");
+        }
+    }
+
+    /// Reads the rest of a file that is gone from a compressed file, or reports its loss.
+    fn lose_rest(&mut self, uid: Uid, now: Timestamp) {
+        let unread = |known: &&Known| !is_settled(&known.mark);
+        let Some(known) = self.known.get(&uid).filter(unread).cloned() else { return };
+        if let Some(folder) = known.mark.path.parent().filter(|_| !is_packed(&known.mark.path) && find_anywhere(&known.mark).is_none()) {
+            self.look_for_packed_of(folder, std::slice::from_ref(&known), now);
+        }
+        if self.known.get(&uid).is_some() {
+            self.give_up_one(known, now);
         }
     }
 

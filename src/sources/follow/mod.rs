@@ -190,6 +190,7 @@ impl Follower {
         }
         self.settle_strangers(strangers, now);
         if !self.start.begun {
+            self.look_for_packed(now);
             self.look_for_passed(&before, now);
             let longest = self.specs.iter().map(|spec| spec.rotate_wait).max().unwrap_or_default();
             self.start.give_up_at = Some(Timestamp(now.0.saturating_add(2 * longest.as_micros() as i64)));

@@ -9,7 +9,7 @@ use super::leave::{is_settled, lost};
 use super::{FileId, Follower, Known, lock};
 use crate::core::event::Timestamp;
 use crate::delivery::{Mark, Node, Print, Uid};
-use crate::sources::bytes::ReadAt;
+use crate::sources::bytes::{Bytes, ReadAt};
 use crate::sources::content::{self, HEAD_BYTES, bytes_at};
 use crate::sources::discover::{Start, is_packed};
 use crate::sources::open::{self, Seen, look};
@@ -66,29 +66,43 @@ impl Follower {
             if !(Node { dev: node.dev, ..row.mark.node }).is(&node) {
                 continue;
             }
-            if self.index.by_node.contains_key(&(node.dev, node.ino)) || size < row.mark.read {
+            if self.index.by_node.contains_key(&(node.dev, node.ino)) || !self.may_go_on(&row.mark, &path, size) {
                 continue;
             }
-            let trust = trust_beside(&path);
-            let is_same = open::open(&path, &trust).is_ok_and(|(file, ..)| content::is_same(&file, row.mark.content()).unwrap_or_default());
-            if !is_same {
+            let is_same = |(file, ..): (File, Node, u64)| content::is_same(&Bytes::new(file, &path), row.mark.content()).unwrap_or_default();
+            if !open::open(&path, &trust_beside(&path)).is_ok_and(is_same) {
                 continue;
             }
-            self.known.remove(&row.uid);
-            let met_as = row.mark.path.clone();
-            let mark = Mark { node, ..row.mark };
-            let reader = Reader::resume(self.engine.clone(), row.uid, path.clone(), trust, mark.clone());
-            let id = self.add(index, &path, (Arc::new(row.label), row.uid, mark), reader, now);
-            self.outlive(id, met_as, now);
+            self.resume_beside(index, &path, row, node, now);
         }
     }
 
-    /// Reads a file to its end that had the name `met_as` and now has one outside its source. Its
-    /// mark keeps the old name, so that later starts still know whose older generation it is.
+    /// Whether there may be more to read under a name that no source includes; of a compressed file until it was read to its end.
+    fn may_go_on(&self, mark: &Mark, path: &Path, size: u64) -> bool {
+        if is_packed(path) { mark.size != size && !self.specs.iter().any(|spec| spec.means(path)) } else { size >= mark.read }
+    }
+
+    /// Continues a known file to its end under a name that no source includes. Its mark keeps the old name,
+    /// so that later starts still know whose older generation it is; but a compressed file is known by its own.
+    pub(super) fn resume_beside(&mut self, index: usize, path: &Path, row: Known, node: Node, now: Timestamp) {
+        self.known.remove(&row.uid);
+        let met_as = row.mark.path.clone();
+        let known_as = if is_packed(path) { path.to_owned() } else { met_as.clone() };
+        // A compressed file has a size only once it was read to its end.
+        let size = if is_packed(path) { 0 } else { row.mark.size };
+        let mark = Mark { node, path: known_as, size, ..row.mark };
+        let reader = Reader::resume(self.engine.clone(), row.uid, path.to_owned(), trust_beside(path), mark.clone());
+        let id = self.add(index, path, (Arc::new(row.label), row.uid, mark), reader, now);
+        self.outlive(id, met_as, now);
+    }
+
+    /// Reads a file to its end that had the name `met_as` and now has one outside its source.
     pub(super) fn outlive(&mut self, id: FileId, met_as: PathBuf, now: Timestamp) {
         let Some(file) = self.files.get_mut(&id) else { return };
-        lock(&file.reader.shared).rename(met_as.clone(), trust_beside(&file.names.path));
-        file.mark.path.clone_from(&met_as);
+        if !is_packed(&file.names.path) {
+            lock(&file.reader.shared).rename(met_as.clone(), trust_beside(&file.names.path));
+            file.mark.path.clone_from(&met_as);
+        }
         (file.life.retired, file.names.met_as) = (Some(now), met_as);
         self.index.by_path.remove(&file.names.path);
         self.active.insert(id);
@@ -98,13 +112,18 @@ impl Follower {
     pub(super) fn give_up(&mut self, now: Timestamp) {
         let mut folders = Folders::default();
         let is_unread = |known: &&Known| !is_settled(&known.mark) && !is_packed(&known.mark.path);
-        for mut known in self.known.all().filter(is_unread).cloned().collect::<Vec<_>>() {
+        for known in self.known.all().filter(is_unread).cloned().collect::<Vec<_>>() {
             let is_followed = self.specs.iter().any(|spec| spec.name == known.label.source);
             if is_followed && folders.find(known.mark.path.parent().unwrap_or(Path::new("/")), known.mark.node).is_none() {
-                self.lost.extend(lost(known.uid, &Arc::new(known.label.clone()), &mut known.mark, now));
-                self.known.insert(known);
+                self.give_up_one(known, now);
             }
         }
+    }
+
+    /// Reports what is lost of a file that is gone.
+    pub(super) fn give_up_one(&mut self, mut known: Known, now: Timestamp) {
+        self.lost.extend(lost(known.uid, &Arc::new(known.label.clone()), &mut known.mark, now));
+        self.known.insert(known);
     }
 }
 

@@ -1,20 +1,23 @@
 //! Compressed files that a source includes by name (PROTOCOLS, E 6). A compressed file that holds what was read
 //! of another file is an older generation of that file. If the other file is gone, its unread rest is read from
 //! here; nothing else is read again. A compressed file that holds nothing known is read once, from its beginning.
+//! One that no source includes is read only if it may hold such a rest of a file that was rotated from beside it.
 
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::moved::{Heads, Stranger, find_anywhere};
+use super::leave::is_settled;
+use super::moved::{Heads, Stranger, find_anywhere, trust_beside};
 use super::{Follower, Known};
 use crate::core::event::Timestamp;
 use crate::delivery::{Content, Mark, Node};
 use crate::sources::bytes::{Bytes, ReadAt};
 use crate::sources::content::{is_prefix, is_same};
-use crate::sources::discover::Start;
-use crate::sources::open::{self, look};
-use crate::sources::reader::is_related;
+use crate::sources::discover::{Start, is_packed};
+use crate::sources::open::{self, Seen, look};
+use crate::sources::reader::{Folders, is_related};
 
 /// Minimum bytes of content that prove that a file is another one's older generation, unless they are all its content.
 const MIN_PROOF_BYTES: u64 = 256;
@@ -71,6 +74,56 @@ impl Follower {
         }
     }
 
+    /// Reads the rest of files that were rotated and compressed while siftd did not look.
+    pub(super) fn look_for_packed(&mut self, now: Timestamp) {
+        let mut folders = Folders::default();
+        let mut gone: BTreeMap<PathBuf, Vec<Known>> = BTreeMap::new();
+        for row in self.known.all().filter(|row| row.mark.read > 0 && !is_packed(&row.mark.path)) {
+            let Some(folder) = row.mark.path.parent() else { continue };
+            if folders.find(folder, row.mark.node).is_none() {
+                gone.entry(folder.to_owned()).or_default().push(row.clone());
+            }
+        }
+        for (folder, rows) in gone {
+            self.look_for_packed_of(&folder, &rows, now);
+        }
+    }
+
+    /// The same for `rows`, files that are gone from this folder. Their programs remove a file only when it is compressed.
+    pub(super) fn look_for_packed_of(&mut self, folder: &Path, rows: &[Known], now: Timestamp) {
+        let mut packed = Vec::new();
+        for path in folder.read_dir().into_iter().flatten().flatten().map(|entry| entry.path()).filter(|path| is_packed(path)) {
+            let Some(seen) = look(&path) else { continue };
+            if rows.iter().any(|row| may_hold_rest(row, &path, &seen)) && !self.specs.iter().any(|spec| spec.means(&path) || spec.is_own(&path)) {
+                let is_earlier = !rows.iter().any(|row| is_related(&row.mark.path, &path) && is_later(row, &seen));
+                packed.push((is_earlier, seen.written, path));
+            }
+        }
+        // The first one that goes on where a file was left is its rest; one from before may merely begin as it does.
+        packed.sort_unstable();
+        for (_, _, path) in packed {
+            self.read_packed_rest(&path, rows, now);
+        }
+    }
+
+    fn read_packed_rest(&mut self, path: &Path, rows: &[Known], now: Timestamp) {
+        let is_source_of = |name: &str| rows.iter().any(|row| row.label.source == name);
+        for index in (0..self.specs.len()).filter(|index| is_source_of(&self.specs[*index].name)).collect::<Vec<_>>() {
+            let (file, node, _) = match open::open(path, &trust_beside(path)) {
+                Ok(opened) => opened,
+                Err(error) => return self.warn(index, path, &format!("may hold what was rotated away unread, and cannot be read: {error}")),
+            };
+            if self.is_own(&node) || self.knows(&node) {
+                return;
+            }
+            if let Holds::Rest(row) = self.holds(index, path, &Bytes::new(file, path))
+                && look(path).is_some_and(|seen| may_hold_rest(&row, path, &seen))
+            {
+                self.resume_beside(index, path, *row, node, now);
+            }
+        }
+    }
+
     fn holds(&self, index: usize, path: &Path, bytes: &Bytes) -> Holds {
         let mut heads = Heads::default();
         let mut has = |known: Content| known.read > 0 && heads.begin_with(bytes, &known.head) && is_same(bytes, known).unwrap_or_default();
@@ -102,6 +155,17 @@ impl Follower {
         let opened = open::open(&live.path, &self.specs[index].trust(&live.path)).ok().filter(|(_, node, _)| node.is(&live.node));
         opened.is_some_and(|(file, ..)| is_prefix(&file, bytes, length).unwrap_or_default())
     }
+}
+
+/// Whether a compressed file, which nobody included, may hold what was not read of this one.
+fn may_hold_rest(row: &Known, path: &Path, packed: &Seen) -> bool {
+    is_related(&row.mark.path, path) && (!is_settled(&row.mark) || is_later(row, packed))
+}
+
+/// Whether a compressed file was last written after this one was last seen; otherwise it holds nothing
+/// new. In whole seconds, as some programs keep no more of the time of what they compress.
+fn is_later(row: &Known, packed: &Seen) -> bool {
+    packed.written.div_euclid(1_000_000_000) >= i128::from(row.seen.0.div_euclid(1_000_000))
 }
 
 /// Whether, by its name alone, a file may be another one's older generation, even in another folder.

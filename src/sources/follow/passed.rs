@@ -86,7 +86,7 @@ impl Follower {
     }
 
     /// Whether the file is followed, or was.
-    fn knows(&self, node: &Node) -> bool {
+    pub(super) fn knows(&self, node: &Node) -> bool {
         let is_same = |old: &Node| (Node { dev: node.dev, ..*old }).is(node);
         self.index.by_node.contains_key(&(node.dev, node.ino)) || self.known.all().any(|row| row.mark.node.ino == node.ino && is_same(&row.mark.node))
     }
