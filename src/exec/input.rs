@@ -13,8 +13,18 @@ pub enum Input {
     Same,
     /// A file, with the place at which it is read.
     File(u64),
-    /// A pipe or a socket, with what waited in it if its writers had ended: only then it shows whether somebody has read from it.
-    Pipe(Option<u64>),
+    /// A pipe or a socket, and how it stood.
+    Pipe(Standing),
+}
+
+/// How a pipe stands. If it stands the same as before, nobody has read from it, unless a writer that is still there wrote
+/// just that in between: a pipe that is open and empty is what many programs give those that they start, and never use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Bytes that wait in it; `None` if that cannot be told.
+    waiting: Option<u64>,
+    /// Whether nobody writes to it any more.
+    has_ended: bool,
 }
 
 impl Input {
@@ -22,7 +32,7 @@ impl Input {
     pub fn look() -> Self {
         match fstat(io::stdin()).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
             Ok(FileType::RegularFile | FileType::BlockDevice) => seek(io::stdin(), SeekFrom::Current(0)).map_or(Self::Same, Self::File),
-            Ok(FileType::Fifo | FileType::Socket) => Self::Pipe(left()),
+            Ok(FileType::Fifo | FileType::Socket) => Self::Pipe(standing()),
             _ => Self::Same,
         }
     }
@@ -32,14 +42,13 @@ impl Input {
         match self {
             Self::Same => Ok(()),
             Self::File(from) => seek(io::stdin(), SeekFrom::Start(*from)).map(drop).map_err(|_| "its stdin cannot be read from the same place again"),
-            Self::Pipe(Some(waited)) if left() == Some(*waited) => Ok(()),
+            Self::Pipe(before) if before.waiting.is_some() && *before == standing() => Ok(()),
             Self::Pipe(_) => Err("its stdin is a pipe, of which it may have read something that does not come again; use a file, or < /dev/null"),
         }
     }
 }
 
-/// Returns how many bytes wait in a pipe to which nobody writes any more.
-fn left() -> Option<u64> {
+fn standing() -> Standing {
     let has_ended = waiting::has_hung_up(io::stdin()).unwrap_or_default();
-    ioctl_fionread(io::stdin()).ok().filter(|_| has_ended)
+    Standing { waiting: ioctl_fionread(io::stdin()).ok(), has_ended }
 }
