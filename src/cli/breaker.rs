@@ -280,7 +280,7 @@ fn record(desk: &Desk, args: &RecordArgs) -> Result<Exit, Failure> {
     let mut book = Book { desk, name: &name, events, shared: None, last: None, in_vain: false };
     let mut refused = 0;
     if args.success || args.failure || args.exit_code.is_some() {
-        let named = named(desk, args)?;
+        let named = Named::given(desk, &args.error)?;
         book.take(&of_flags(args, signatures, &named), &named.told)?;
     } else if stdin::is_given() {
         refused = book.take_stdin()?;
@@ -311,17 +311,6 @@ pub fn tell_opened(argv: &[String], record: Option<&[u8]>) {
 fn signatures(args: &RecordArgs) -> Result<Vec<Hex>, Failure> {
     let parse = |text: &String| Hex::parse(text).ok_or_else(|| Failure::new(format!("--signature {text}: write 32 hex digits, as records have them")));
     args.signature.iter().map(parse).collect()
-}
-
-/// Reads the lines that name the errors of the run.
-fn named(desk: &Desk, args: &RecordArgs) -> Result<Named, Failure> {
-    let mut named = Named::default();
-    let lines: Vec<&String> = args.error.iter().filter(|text| !text.trim().is_empty()).collect();
-    if !lines.is_empty() {
-        let engine = desk.engine()?;
-        lines.iter().for_each(|line| named.read(&engine, line));
-    }
-    Ok(named)
 }
 
 fn of_flags(args: &RecordArgs, signatures: Vec<Hex>, named: &Named) -> Run {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::super::identity;
+use super::super::{Failure, identity};
+use super::desk::Desk;
 use crate::core::engine::Engine;
 use crate::core::event::{Category, Event, Hex, Io, Severity, Timestamp};
 use crate::core::extract::Origin;
@@ -77,8 +78,22 @@ pub struct Named {
 }
 
 impl Named {
+    /// Reads the lines that the user has given, blank ones aside.
+    ///
+    /// # Errors
+    /// The rules cannot be loaded.
+    pub fn given(desk: &Desk, lines: &[String]) -> Result<Self, Failure> {
+        let mut named = Self::default();
+        let mut lines = lines.iter().filter(|line| !line.trim().is_empty()).peekable();
+        if lines.peek().is_some() {
+            let engine = desk.engine()?;
+            lines.for_each(|line| named.read(&engine, line));
+        }
+        Ok(named)
+    }
+
     /// Reads a line as `siftd judge` does. If it finds nothing there that counts, the line itself is the error.
-    pub fn read(&mut self, engine: &Arc<Engine>, line: &str) {
+    fn read(&mut self, engine: &Arc<Engine>, line: &str) {
         let uid = identity::hash(&[b"siftd-breaker-1", line.as_bytes()]);
         let mut said = Said::default();
         said.add(Io::Stderr, verdict::read(engine, Origin { uid, generation: 0 }, line.as_bytes(), now()));

@@ -13,6 +13,7 @@ use crate::core::pipeline::Stream;
 use crate::rules::RuleSet;
 
 mod documents;
+mod outputs;
 mod streams;
 
 const NOW: Timestamp = Timestamp(1_795_183_200_000_000);
@@ -129,72 +130,6 @@ fn what_nobody_flagged_is_no_evidence() {
     let shown = r#"{"type":"user","sessionId":"s","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"Traceback (most recent call last):\nValueError: x"}]}}"#;
     let level = r#"{"type":"system","subtype":"informational","sessionId":"s","level":"error","content":"Error: x"}"#;
     assert!(scan(&[user, agent, shown, level, ""].join("\n")).is_empty());
-}
-
-/// A call of a shell and its successful result, in the formats that flag results.
-fn passed(command: &str, said: &str) -> [String; 4] {
-    let json = |value: serde_json::Value| value.to_string();
-    let claude = [
-        json(
-            serde_json::json!({"type": "assistant", "sessionId": "s", "message": {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_0123456789abcdef", "name": "Bash", "input": {"command": command}}]}}),
-        ),
-        json(
-            serde_json::json!({"type": "user", "sessionId": "s", "message": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_0123456789abcdef", "is_error": false, "content": said}]}}),
-        ),
-    ];
-    let arguments = json(serde_json::json!({"cmd": command}));
-    let output = format!("Chunk ID: 1\nProcess exited with code 0\nOutput:\n{said}");
-    let rollout = [
-        json(
-            serde_json::json!({"timestamp": "2026-11-20T10:00:00Z", "type": "response_item", "payload": {"type": "function_call", "name": "exec_command", "call_id": "call_0123456789abcdef", "arguments": arguments}}),
-        ),
-        json(
-            serde_json::json!({"timestamp": "2026-11-20T10:00:00Z", "type": "response_item", "payload": {"type": "function_call_output", "call_id": "call_0123456789abcdef", "output": output}}),
-        ),
-    ];
-    let exec = [
-        json(serde_json::json!({"type": "thread.started", "thread_id": "t"})),
-        json(
-            serde_json::json!({"type": "item.completed", "item": {"id": "item_1", "type": "command_execution", "command": command, "aggregated_output": said, "exit_code": 0, "status": "completed"}}),
-        ),
-    ];
-    let pi = [
-        json(
-            serde_json::json!({"type": "message", "id": "1", "message": {"role": "assistant", "content": [{"type": "toolCall", "id": "call_0123456789abcdef", "name": "bash", "arguments": {"command": command}}]}}),
-        ),
-        json(
-            serde_json::json!({"type": "message", "id": "2", "message": {"role": "toolResult", "toolCallId": "call_0123456789abcdef", "toolName": "bash", "isError": false, "content": [{"type": "text", "text": said}]}}),
-        ),
-    ];
-    [claude, rollout, exec, pi].map(|records| records.join("\n") + "\n")
-}
-
-#[test]
-fn an_exit_code_that_says_nothing_leaves_it_to_the_output() {
-    let failed = "tests/test_cart.py F\nE   NameError: name 'w' is not defined\n1 failed in 0.08s";
-    for (command, said, want) in [
-        ("pytest -q 2>&1 | tail -3", failed, 1),
-        ("pytest -q || true", failed, 1),
-        ("pytest -q; echo rc=$?", failed, 1),
-        ("pytest -q 2>&1 | tail -3", "3 passed in 0.08s", 0),
-        ("pytest -q", failed, 0),
-        ("cat pytest.log | tail -3", failed, 0),
-        ("grep -rn NameError src | head", failed, 0),
-    ] {
-        for session in passed(command, said) {
-            let lines: Vec<_> = scan(&session).iter().map(|event| event.line_num).collect();
-            assert_eq!(lines, vec![2; want], "{session}");
-        }
-    }
-}
-
-/// The lines of a result know those before them, as in a plain log; only a flagged result says `Error: ` of itself.
-#[test]
-fn a_result_is_read_as_a_log() {
-    let told = |said: &str| scan(&format!("{}\n", serde_json::json!({"role": "tool", "tool_call_id": "c", "content": said})));
-    let placed = |said: &str| told(said).iter().map(|event| (event.record.as_ref().map_or(0, |record| record.line), event.text.clone())).collect::<Vec<_>>();
-    assert_eq!(placed("Error: boom\n    at x (a.js:1:2)"), [(1, "Error: boom".into())]);
-    assert_eq!(placed("checking\nF821 Undefined name `w`\n --> a.py:2:5\n  |\n2 | w()\n  | ^\n"), [(2, "F821 Undefined name `w`".into())]);
 }
 
 #[test]
