@@ -35,6 +35,16 @@ impl Clock {
         let next = [self.look.left(look(files)), self.full.left(FULL_SWEEP)].into_iter().chain(sweep).min();
         next.unwrap_or(LOOK).max(Duration::from_millis(5))
     }
+
+    /// Calls `set`, which sets the gauges and returns how many bytes are left to read, from time to time, and once more as
+    /// soon as what was left then is read.
+    pub fn gauges(&mut self, files: usize, is_busy: bool, set: impl FnOnce() -> u64) {
+        let is_due = self.tell.ticks(TELL.mul_f64(1.0 + files as f64 / 2000.0));
+        if is_due || (self.lags && !is_busy) {
+            let lag_bytes = set();
+            self.lags = is_due && lag_bytes > 0;
+        }
+    }
 }
 
 /// The pause between two looks; the more files, the longer.
@@ -69,6 +79,26 @@ impl Every {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_left_as_soon_as_all_is_read() {
+        let mut clock = Clock::default();
+        let mut sets = |is_busy: bool, lag_bytes: u64, is_due: bool| {
+            // Due again at once, or not for as long as the test may take.
+            clock.tell = Every((!is_due).then(|| Instant::now() + Duration::from_secs(3600)));
+            let mut is_set = false;
+            clock.gauges(1, is_busy, || {
+                is_set = true;
+                lag_bytes
+            });
+            is_set
+        };
+        assert!(sets(true, 100, true), "due");
+        assert!(!sets(true, 100, false), "still reading");
+        assert!(sets(false, 0, false), "all is read");
+        assert!(!sets(false, 0, false), "and that was said");
+        assert!(sets(false, 0, true) && !sets(false, 0, false), "nothing was left");
+    }
 
     #[test]
     fn who_waits_sleeps_until_something_is_due() {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::answers::Answers;
 use super::begin::SharedLock;
-use super::clock::{self, Clock, FULL_SWEEP, LOOK_AGAIN, PRUNE, TELL};
+use super::clock::{self, Clock, FULL_SWEEP, LOOK_AGAIN, PRUNE};
 use super::commit::{self, Commits, Room};
 use super::plan::Ended;
 use super::pulse::{self, Pulse};
@@ -269,14 +269,9 @@ impl Daemon {
         deadline.map_or(longest, |at| Duration::from_micros(at.0.saturating_sub(now().0).max(0) as u64).min(longest))
     }
 
-    /// Sets the gauges that are set nowhere else.
     /// Sets the gauges from time to time, and once more when what was left to read then is read.
     fn keep_gauges(&self, clock: &mut Clock) {
-        let is_due = clock.tell.ticks(TELL.mul_f64(1.0 + self.follower.len() as f64 / 2000.0));
-        if is_due || (clock.lags && !self.follower.is_busy()) {
-            let lag_bytes = self.tell();
-            clock.lags = is_due && lag_bytes > 0;
-        }
+        clock.gauges(self.follower.len(), self.follower.is_busy(), || self.tell());
     }
 
     /// Sets the gauges; returns how many bytes are left to read.

@@ -66,18 +66,16 @@ fn counters_follow_what_happens_and_health_is_said() {
     assert_eq!(daemon.stop(), Some(0));
 }
 
-/// What is left to read is not what was left when the gauges were last due.
+/// How soon that is shown, a unit test of the timers says: here other programs may take any time.
 #[test]
-fn nothing_is_left_as_soon_as_all_is_read() {
+fn nothing_is_left_when_all_is_read() {
     let world = World::new();
     let text = "all is well\n".repeat(200_000);
     world.append("a.log", &text);
     let (daemon, port) = start(&world);
     let shows = |line: &str| wait(line, || page(port, "/metrics").lines().any(|shown| shown == line).then_some(()));
     shows(&format!("siftd_source_read_bytes_total{{source=\"a\"}} {}", text.len()));
-    let read = Instant::now();
     shows("siftd_source_lag_bytes{source=\"a\"} 0");
-    assert!(read.elapsed() < Duration::from_millis(500), "{:?}", read.elapsed());
     assert_eq!(daemon.stop(), Some(0));
 }
 
