@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::moved::find_anywhere;
+use super::evidence::find_anywhere;
 use super::{FileId, Followed, Follower, Known, Lost};
 use crate::core::assemble::Facts;
 use crate::core::event::Timestamp;

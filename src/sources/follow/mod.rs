@@ -15,6 +15,7 @@ use crate::delivery::{Label, Mark, Node, Notice, Uid};
 
 mod ask;
 mod copy;
+mod evidence;
 mod followed;
 mod known;
 mod leave;

@@ -1,19 +1,19 @@
 //! Files that are not known by their inode: moved here from elsewhere, rotated while siftd did not look, or new (PROTOCOLS, E 4).
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::evidence::{Heads, find_anywhere, trust_beside};
 use super::leave::{is_settled, lost};
 use super::{FileId, Follower, Known, lock};
 use crate::core::event::Timestamp;
-use crate::delivery::{Mark, Node, Print, Uid};
-use crate::sources::bytes::{Bytes, ReadAt};
-use crate::sources::content::{self, HEAD_BYTES, bytes_at};
+use crate::delivery::{Mark, Node, Uid};
+use crate::sources::bytes::Bytes;
+use crate::sources::content;
 use crate::sources::discover::{Start, is_packed};
 use crate::sources::open::{self, Seen, look};
-use crate::sources::reader::{Folders, MIN_MOVED_BYTES, Reader, find_inode};
+use crate::sources::reader::{Folders, MIN_MOVED_BYTES, Reader};
 
 /// A file that is not known by its inode.
 pub(super) struct Stranger {
@@ -124,40 +124,5 @@ impl Follower {
     pub(super) fn give_up_one(&mut self, mut known: Known, now: Timestamp) {
         self.lost.extend(lost(known.uid, &Arc::new(known.label.clone()), &mut known.mark, now));
         self.known.insert(known);
-    }
-}
-
-/// Returns how far a name that no source includes may lead: to files in its folder.
-pub(super) fn trust_beside(path: &Path) -> open::Trust {
-    open::Trust::Matched { link: false, within: path.parent().and_then(|folder| folder.canonicalize().ok()).into_iter().collect() }
-}
-
-/// Returns where the file of a mark is now, if it is still in its folder.
-pub(super) fn find_anywhere(mark: &Mark) -> Option<PathBuf> {
-    find_inode(mark.path.parent().unwrap_or(Path::new("/")), mark.node)
-}
-
-/// Hashes of a file's first bytes, each computed once.
-#[derive(Default)]
-pub(super) struct Heads {
-    bytes: Option<Vec<u8>>,
-    prints: HashMap<u32, Print>,
-}
-
-impl Heads {
-    fn of<'h>(bytes: &'h mut Option<Vec<u8>>, file: &impl ReadAt) -> &'h [u8] {
-        bytes.get_or_insert_with(|| bytes_at(file, 0, HEAD_BYTES).unwrap_or_default())
-    }
-
-    /// Reads the head, if it is not read yet, and returns whether the file has fewer than `len` bytes.
-    pub fn end_before(&mut self, file: &impl ReadAt, len: u32) -> bool {
-        Self::of(&mut self.bytes, file).len() < len as usize
-    }
-
-    /// Reads the head, if it is not read yet, and returns whether the file begins with the bytes of this hash.
-    pub fn begin_with(&mut self, file: &impl ReadAt, wanted: &Print) -> bool {
-        let bytes = Self::of(&mut self.bytes, file);
-        let head = bytes.get(..wanted.len as usize);
-        head.is_some_and(|head| self.prints.entry(wanted.len).or_insert_with(|| Print::of(head)) == wanted)
     }
 }

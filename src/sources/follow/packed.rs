@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use super::evidence::{Heads, find_anywhere, trust_beside};
 use super::leave::is_settled;
-use super::moved::{Heads, Stranger, find_anywhere, trust_beside};
+use super::moved::Stranger;
 use super::{Follower, Known};
 use crate::core::event::Timestamp;
 use crate::delivery::{Content, Mark, Node};

@@ -8,7 +8,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::Follower;
-use super::moved::{Stranger, trust_beside};
+use super::evidence::trust_beside;
+use super::moved::Stranger;
 use crate::core::event::Timestamp;
 use crate::delivery::{Node, Uid};
 use crate::sources::content;
