@@ -4,10 +4,10 @@
 use md5::{Digest, Md5};
 
 use super::assemble::Context;
-use super::classify::{self, Subject};
+use super::classify::{self, Subject, Verdict};
 use super::engine::Engine;
 use super::event::{Event, Exception, Frame, Frames, Hex, Lines, Link, Location, Retry, Sender, Timestamp};
-use super::keywords::Keywords;
+use super::keywords::{Keywords, Seen};
 use super::line::{Line, Place};
 use super::redact::{ContextKey, KeyBlock};
 use super::signature;
@@ -223,23 +223,9 @@ fn build(engine: &Engine, entry: &Entry, mut said: Said, mut lines: Lines, begin
         // A line above the event may have named the file.
         place.file = secretless(engine, &place.file, &mut redactions);
     }
-    let outermost = said.links.first().unwrap_or(const { &Link { kind: String::new(), message: String::new() } });
+    let verdict = judged(engine, entry, &said, (&lines, Some(&seen).filter(|_| is_current)));
+    let outermost = said.outermost();
     let language = entry.labels.language.clone();
-    let verdict = classify::classify(&Subject {
-        text: &said.text,
-        kind: Some(outermost.kind.as_str()).filter(|kind| !kind.is_empty()),
-        message: Some(outermost.message.as_str()).filter(|message| !message.is_empty()),
-        causes: said.links.get(1..).unwrap_or_default(),
-        whole: lines.as_str(),
-        language: language.as_deref(),
-        rule_category: entry.fault.category,
-        is_test_rule: engine.rules.families[usize::from(entry.family)].test,
-        exit_code: None,
-        status: None,
-        timed_out: false,
-        has_frames: !said.frames.is_empty(),
-        seen: Some(&seen).filter(|_| is_current),
-    });
     let message = if outermost.kind.is_empty() { said.text.as_str() } else { outermost.message.as_str() };
     let (strict, loose) = signature::signature(language.as_deref(), &outermost.kind, &said.links, message, &said.frames);
     let severity = engine.limits.severity_override(&entry.id, verdict.category).or(entry.fault.severity).unwrap_or(verdict.severity);
@@ -281,7 +267,32 @@ fn build(engine: &Engine, entry: &Entry, mut said: Said, mut lines: Lines, begin
     (event, seen.touched.is_empty())
 }
 
+/// Classifies what the event says; `seen`: the keywords of its lines, if they are known.
+fn judged(engine: &Engine, entry: &Entry, said: &Said, (lines, seen): (&Lines, Option<&Seen>)) -> Verdict {
+    let outermost = said.outermost();
+    classify::classify(&Subject {
+        text: &said.text,
+        kind: Some(outermost.kind.as_str()).filter(|kind| !kind.is_empty()),
+        message: Some(outermost.message.as_str()).filter(|message| !message.is_empty()),
+        causes: said.links.get(1..).unwrap_or_default(),
+        whole: lines.as_str(),
+        language: entry.labels.language.as_deref(),
+        rule_category: entry.fault.category,
+        is_test_rule: engine.rules.families[usize::from(entry.family)].test,
+        exit_code: None,
+        status: None,
+        timed_out: false,
+        has_frames: !said.frames.is_empty(),
+        seen,
+    })
+}
+
 impl Said {
+    /// Returns the outermost fault of the chain.
+    fn outermost(&self) -> &Link {
+        self.links.first().unwrap_or(const { &Link { kind: String::new(), message: String::new() } })
+    }
+
     fn push_frame(&mut self, family: &Family, frame: Frame) {
         // Go and Rust print function and place on separate lines.
         match self.frames.last().filter(|last| frame.function.is_empty() && last.file.is_empty()) {

@@ -214,13 +214,7 @@ impl<'a> Thread<'a> {
                     None => false,
                 },
                 Step::Split(number) => {
-                    let Split { first, second, heads } = program.splits[usize::from(number)];
-                    let here = self.class(at);
-                    step = if here & heads.0 == 0 { second } else { first };
-                    if here & heads.0 != 0 && here & heads.1 != 0 {
-                        self.stack.push(Choice::Try { step: second, at: at as u32 })?;
-                    }
-                    self.spent += STEP_FUEL;
+                    step = self.take_first(number, at)?;
                     continue;
                 }
                 Step::Switch(number) => match self.next_branch(number, 0, at) {
@@ -251,6 +245,18 @@ impl<'a> Thread<'a> {
             step += 1;
             steps += 1;
         }
+    }
+
+    /// Returns the step of a split that can begin at `at`; if both can, the second is left as a choice.
+    #[inline(always)]
+    fn take_first(&mut self, number: u16, at: usize) -> Result<u16, OutOfFuel> {
+        let Split { first, second, heads } = self.program.splits[usize::from(number)];
+        let here = self.class(at);
+        if here & heads.0 != 0 && here & heads.1 != 0 {
+            self.stack.push(Choice::Try { step: second, at: at as u32 })?;
+        }
+        self.spent += STEP_FUEL;
+        Ok(if here & heads.0 == 0 { second } else { first })
     }
 
     /// Returns the first branch, from `from` on, that can begin at `at`.
