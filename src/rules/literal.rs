@@ -41,7 +41,7 @@ pub struct Gate {
     /// Bytes that may not precede.
     pub not_before: String,
     /// Text that may not precede.
-    pub not_behind: String,
+    pub not_preceded_by: String,
 }
 
 /// A literal as the prefilter uses it: exact bytes, and which neighbours it may have.
@@ -60,7 +60,7 @@ pub struct LiteralForm {
     /// An occurrence preceded by one of these bytes is no hit, unless an escape stands near.
     pub not_before: Vec<u8>,
     /// An occurrence preceded by this text is no hit; empty: no such text.
-    pub not_behind: Vec<u8>,
+    pub not_preceded_by: Vec<u8>,
 }
 
 impl LiteralForm {
@@ -154,8 +154,8 @@ fn forms(gate: &Gate, fact: bool) -> Vec<LiteralForm> {
 
 /// Returns what may stand beside the literals of a gate; `after` differs between its literals.
 fn guards(gate: &Gate, after: &str) -> LiteralForm {
-    let [after, not_after, not_before, not_behind] = [after, &gate.not_after, &gate.not_before, &gate.not_behind].map(|set| set.as_bytes().to_vec());
-    LiteralForm { after, not_after, not_before, not_behind, ..LiteralForm::default() }
+    let [after, not_after, not_before, not_preceded_by] = [after, &gate.not_after, &gate.not_before, &gate.not_preceded_by].map(|set| set.as_bytes().to_vec());
+    LiteralForm { after, not_after, not_before, not_preceded_by, ..LiteralForm::default() }
 }
 
 /// A literal as written in a rule.
@@ -230,7 +230,7 @@ impl Written {
         });
         let run = runs.max_by_key(ExactSizeIterator::len).filter(|run| run.len() >= MIN_RUN_BYTES)?;
         let (before, after) = (text[..run.start].last().copied(), text.get(run.end));
-        let loses_before = before.is_some() && !(guards.not_before.is_empty() && guards.not_behind.is_empty());
+        let loses_before = before.is_some() && !(guards.not_before.is_empty() && guards.not_preceded_by.is_empty());
         let loses_after = after.is_some() && !(guards.after.is_empty() && guards.not_after.is_empty());
         // An escape in place of either byte passes the guards: before the run it
         // ends with a byte near a backslash, after the run it begins with one.
@@ -370,13 +370,13 @@ mod tests {
         let mut lost = Vec::new();
         for entry in rules.entries.iter() {
             let gate = &entry.gate;
-            let guarded = (!(gate.after.is_empty() && gate.not_after.is_empty()), !(gate.not_before.is_empty() && gate.not_behind.is_empty()));
+            let guarded = (!(gate.after.is_empty() && gate.not_after.is_empty()), !(gate.not_before.is_empty() && gate.not_preceded_by.is_empty()));
             for literal in &gate.literals {
                 let one = Gate { literals: vec![literal.clone()], at_end: Vec::new(), ..gate.clone() };
                 let is_free = |form: &&LiteralForm| {
                     let is_cut = form.bytes.len() == MAX_BYTES;
                     let free_after = form.after.is_empty() && form.not_after.is_empty() && !is_cut;
-                    let free_before = form.before.is_none() && form.not_before.is_empty() && form.not_behind.is_empty();
+                    let free_before = form.before.is_none() && form.not_before.is_empty() && form.not_preceded_by.is_empty();
                     let is_part = form.bytes.len() < literal.len() && !is_cut && !matches!(entry.kind, Kind::Fact(_));
                     guarded.0 && free_after || guarded.1 && free_before || is_part && free_after && free_before
                 };

@@ -123,8 +123,8 @@ pub struct EntrySpec {
     #[serde(default)]
     pub not_before: String,
     /// Text that may not precede a literal.
-    #[serde(default)]
-    pub not_behind: String,
+    #[serde(default, alias = "not_behind")]
+    pub not_preceded_by: String,
     /// Confirms the line, without its prefix. Named groups: `type message name key file line column`.
     pub regex: Option<Located>,
     /// A line above that names the file (group `file`) to which the error's line number refers:
@@ -228,7 +228,7 @@ impl EntrySpec {
             after: self.after.clone(),
             not_after: self.not_after.clone(),
             not_before: self.not_before.clone(),
-            not_behind: self.not_behind.clone(),
+            not_preceded_by: self.not_preceded_by.clone(),
         }
     }
 }

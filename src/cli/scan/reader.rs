@@ -199,11 +199,11 @@ impl<'a> Reading<'a> {
     fn begin(&mut self, block: &[u8], totals: &mut Totals) -> io::Result<()> {
         let mut rest = block;
         while !rest.is_empty() {
-            let (piece, behind) = rest.split_at(self.piece.min(rest.len()));
+            let (piece, next) = rest.split_at(self.piece.min(rest.len()));
             self.stream.push(piece, now(), &mut self.events);
             self.print(totals);
             self.flush()?;
-            (rest, self.piece) = (behind, LONGEST_PIECE.min(2 * self.piece));
+            (rest, self.piece) = (next, LONGEST_PIECE.min(2 * self.piece));
         }
         Ok(())
     }

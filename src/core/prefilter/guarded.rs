@@ -19,7 +19,7 @@ pub(super) struct Guarded {
     /// `None`: any byte may follow. Boxed, as most literals have none of these sets, and all literals are in memory.
     after: Option<Box<Set>>,
     not_before: Option<Box<Set>>,
-    not_behind: Box<[u8]>,
+    not_preceded_by: Box<[u8]>,
 }
 
 /// The first bytes of a literal, compared in one step, and a mask of the bits that count.
@@ -139,7 +139,7 @@ impl Guarded {
             classes,
             after: allowed_after(literal).map(Box::new),
             not_before: refused_before(literal).map(Box::new),
-            not_behind: literal.not_behind.as_slice().into(),
+            not_preceded_by: literal.not_preceded_by.as_slice().into(),
         }
     }
 
@@ -193,7 +193,7 @@ impl Guarded {
         {
             return false;
         }
-        if !self.not_behind.is_empty() && hay[..start].ends_with(&self.not_behind) {
+        if !self.not_preceded_by.is_empty() && hay[..start].ends_with(&self.not_preceded_by) {
             return false;
         }
         match (&self.not_before, start.checked_sub(1)) {

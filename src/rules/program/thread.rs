@@ -108,11 +108,11 @@ impl<'a> Thread<'a> {
         // Most places fail at their first two bytes; this way each byte is looked up only once.
         let mut here = self.class(1);
         for start in 1..self.text.len() {
-            let behind = self.class(start + 1);
-            if here & first != 0 && behind & second != 0 && self.try_from(later.to, start, slots.as_deref_mut())? {
+            let next = self.class(start + 1);
+            if here & first != 0 && next & second != 0 && self.try_from(later.to, start, slots.as_deref_mut())? {
                 return Ok(true);
             }
-            here = behind;
+            here = next;
         }
         let end = self.text.len();
         if end > 0 { self.attempt(later, end, slots) } else { Ok(false) }
@@ -263,8 +263,8 @@ impl<'a> Thread<'a> {
     #[inline(always)]
     fn next_branch(&mut self, switch: u16, from: usize, at: usize) -> Option<usize> {
         let branches = &self.program.switches[usize::from(switch)][from..];
-        let (here, behind) = (self.class(at), self.class(at + 1));
-        let found = branches.iter().position(|branch| here & branch.heads.0 != 0 && behind & branch.heads.1 != 0);
+        let (here, next) = (self.class(at), self.class(at + 1));
+        let found = branches.iter().position(|branch| here & branch.heads.0 != 0 && next & branch.heads.1 != 0);
         self.spent += 1 + found.unwrap_or(branches.len()) / BRANCHES_PER_FUEL;
         found.map(|found| from + found)
     }
@@ -315,11 +315,11 @@ impl<'a> Thread<'a> {
     /// Returns the last place from `high` down to `low` where what follows can begin.
     fn shorter(&mut self, number: u16, low: usize, high: usize) -> Result<Option<usize>, OutOfFuel> {
         let (first, second) = self.program.runs[usize::from(number)].ahead;
-        let mut behind = self.class(high + 1);
+        let mut next = self.class(high + 1);
         let found = (low..=high).rev().find(|at| {
             let here = self.class(*at);
-            let behind = std::mem::replace(&mut behind, here);
-            here & first != 0 && behind & second != 0
+            let next = std::mem::replace(&mut next, here);
+            here & first != 0 && next & second != 0
         });
         self.spent += 1 + high - found.unwrap_or(low);
         if let Some(at) = found.filter(|at| *at > low) {
@@ -333,15 +333,15 @@ impl<'a> Thread<'a> {
         let Run { set, ahead: (first, second), .. } = self.program.runs[usize::from(number)];
         let (mut place, mut here) = (at, self.class(at));
         loop {
-            let behind = self.class(place + 1);
-            if here & first != 0 && behind & second != 0 {
+            let next = self.class(place + 1);
+            if here & first != 0 && next & second != 0 {
                 break;
             }
             if place >= high || here & set == 0 {
                 self.spent += 1 + place - at;
                 return Ok(None);
             }
-            (place, here) = (place + 1, behind);
+            (place, here) = (place + 1, next);
         }
         self.spent += 1 + place - at;
         if place < high && here & set != 0 {
