@@ -145,8 +145,8 @@ impl<'a> Found<'a> {
     /// Returns the events that the line belongs to, or its record.
     fn covering(&self) -> impl Iterator<Item = &Event> {
         let num = self.line.num;
-        let is_in_record = |event: &Event| self.account.is_some_and(|account| account.has_steps() && (account.first..=account.last).contains(&event.line_num));
-        self.made.events.iter().filter(move |event| (event.line_num..=event.line_end).contains(&num) || is_in_record(event))
+        let is_in_record = |event: &Event| self.account.is_some_and(|account| account.has_steps() && account.holds(event.line_num));
+        self.made.events.iter().filter(move |event| event.covers(num) || is_in_record(event))
     }
 
     fn opened(&self) -> &Opened {

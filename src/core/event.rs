@@ -279,6 +279,12 @@ pub struct Event {
 }
 
 impl Event {
+    /// Whether the line belongs to it.
+    #[must_use]
+    pub fn covers(&self, num: u64) -> bool {
+        (self.line_num..=self.line_end).contains(&num)
+    }
+
     /// Whether a program failed. A refusal, a missing permission and a cancelled call are events that no breaker counts.
     #[must_use]
     pub fn is_fault(&self) -> bool {

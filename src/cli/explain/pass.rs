@@ -56,7 +56,7 @@ impl Made {
         let later = self.accounts.partition_point(|account| account.first <= num);
         // In Markdown, the first account is that of all lines.
         let nearest = self.accounts[..later].last().into_iter().chain(self.accounts.first());
-        nearest.into_iter().find(|account| (account.first..=account.last).contains(&num))
+        nearest.into_iter().find(|account| account.holds(num))
     }
 }
 
@@ -152,7 +152,7 @@ impl<'a> Pass<'a> {
         let accounts = self.stream.take_accounts().into_iter().filter(|account| asked(account.first, account.last));
         self.made.accounts.extend(accounts);
         let made = &mut self.made;
-        let is_in_record = |num| made.accounts.iter().any(|account| account.has_steps() && (account.first..=account.last).contains(&num));
+        let is_in_record = |num| made.accounts.iter().any(|account| account.has_steps() && account.holds(num));
         made.events.retain(|event| asked(event.line_num, event.line_end) || is_in_record(event.line_num));
     }
 }

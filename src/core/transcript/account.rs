@@ -17,6 +17,12 @@ pub struct Account {
 }
 
 impl Account {
+    /// Whether the line belongs to the record.
+    #[must_use]
+    pub fn holds(&self, num: u64) -> bool {
+        (self.first..=self.last).contains(&num)
+    }
+
     /// Whether it is about steps.
     #[must_use]
     pub fn has_steps(&self) -> bool {

@@ -132,7 +132,7 @@ fn rows(event: &Event) -> Vec<Row<'_>> {
 }
 
 fn within(event: &Event, row: &Row) -> bool {
-    row.num.is_some_and(|num| (event.line_num..=event.line_end).contains(&num))
+    row.num.is_some_and(|num| event.covers(num))
 }
 
 /// Splits `"40: text"` into its number and text.
