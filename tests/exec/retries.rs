@@ -1,11 +1,12 @@
 //! Which failures are retried, how often, and what is reported of it.
 
 use std::io::Write as _;
-use std::process::Output;
+use std::os::fd::OwnedFd;
+use std::process::{Output, Stdio};
 
 use serde_json::Value;
 
-use crate::Folder;
+use crate::{Folder, until};
 
 const FLAKY: &str = "echo run >> runs; [ $(wc -l < runs) -ge 3 ] && exit 0; echo 'Error: connect ETIMEDOUT 10.1.2.3:443' >&2; exit 1";
 const DOWN: &str = "echo 'Error: connect ECONNREFUSED 10.1.2.3:443' >&2; exit 1";
@@ -231,4 +232,27 @@ fn a_pipe_of_which_nothing_was_read_is_no_obstacle() {
     // An empty one that was read is as empty as before.
     folder.write("reader.sh", FLAKY_READER);
     assert_eq!(piped(&folder, "", true, &["exec", "--retries", "--base-delay", "1ms", "--", "sh", "reader.sh"]).status.code(), Some(0));
+}
+
+/// The pipe is open and empty before the run and after it, but the run has read what its writer wrote in between.
+#[test]
+fn what_came_during_the_run_does_not_come_again() {
+    let script = "echo run >> runs; read -r line; [ -z \"$line\" ] && exit 0; echo 'Error: connect ETIMEDOUT 10.1.2.3:443' >&2; exit 1";
+    let (reader, writer) = std::io::pipe().unwrap();
+    let (theirs, ours) = std::os::unix::net::UnixStream::pair().unwrap();
+    for (stdin, writer) in [(OwnedFd::from(reader), OwnedFd::from(writer)), (theirs.into(), ours.into())] {
+        let folder = Folder::new();
+        let mut command = folder.command(["exec", "--retries", "1", "--base-delay", "1ms", "--", "sh", "-c", script]);
+        let mut child = command.stdin(stdin).stderr(Stdio::piped()).spawn().unwrap();
+        drop(command);
+        folder.wait_for("runs", "run");
+        let mut writer = std::fs::File::from(writer);
+        writer.write_all(b"body\n").unwrap();
+        // A second run would wait for more, and find the end.
+        until("the end", || child.try_wait().unwrap().is_some() || folder.read("runs").lines().count() == 2);
+        drop(writer);
+        let done = child.wait_with_output().unwrap();
+        let err = String::from_utf8(done.stderr).unwrap();
+        assert!(done.status.code() == Some(75) && err.contains("is not retried: its stdin is a pipe"), "{:?} {err}", done.status);
+    }
 }
