@@ -7,6 +7,7 @@
 
 use super::Format;
 use super::json;
+use crate::core::frame::edge;
 
 /// Most bytes of one step that are kept.
 const MAX_STEP_BYTES: usize = 4 << 20;
@@ -275,8 +276,8 @@ impl Element {
         if end.saturating_sub(start) < 2 * MAX_STRING_BYTES {
             return;
         }
-        let from = plain(&self.bytes, start + MAX_STRING_BYTES / 2, start);
-        let to = plain(&self.bytes, end - MAX_STRING_BYTES / 2, from);
+        let from = edge::front(&self.bytes, start + 1, start + MAX_STRING_BYTES / 2);
+        let to = edge::back(&self.bytes, end - MAX_STRING_BYTES / 2, end - 1);
         self.bytes.drain(from..to);
     }
 }
@@ -285,11 +286,4 @@ impl Element {
 fn is_one_line(head: &[u8]) -> bool {
     let first = head.split(|&byte| byte == b'\n').find(|line| !line.trim_ascii().is_empty());
     first.is_some_and(|first| first.trim_ascii().len() > 1 && json::parse(first).is_some())
-}
-
-/// Returns the last place up to `at` that is not inside an escape; `at` itself if there is none.
-fn plain(bytes: &[u8], at: usize, least: usize) -> usize {
-    let is_plain =
-        |place: &usize| place.checked_sub(12).is_some_and(|from| !bytes[from..*place].contains(&b'\\')) && bytes.get(*place).is_some_and(u8::is_ascii);
-    (least.max(at.saturating_sub(4096))..=at).rev().find(is_plain).unwrap_or(at)
 }
