@@ -1,7 +1,7 @@
 //! Structured lines: JSON and logfmt. A level field decides alone; without one, every string
 //! of the record is read as lines of its own, by the same machines as the lines of a stream.
 
-use super::assemble::{Assembler, Context};
+use super::assemble::{Assembler, Context, InnerText, MAX_TEXT_LINES, is_too_long};
 use super::decode::{self, Json, Record, Text};
 use super::engine::Candidate;
 use super::event::{Event, Lines, Location, RecordPlace, Timestamp};
@@ -17,8 +17,6 @@ const MAX_DEPTH: u8 = 3;
 const MAX_EVENTS: usize = 4;
 /// Maximum number of events of a record that the others are compared with, for repetitions.
 const MAX_COMPARED: usize = 64;
-/// Maximum number of inner lines of one record.
-const MAX_INNER_LINES: usize = 2000;
 
 /// A structured line.
 pub enum Structured {
@@ -171,6 +169,7 @@ impl Reading<'_, '_> {
         let mut event = inner.into_iter().next().unwrap_or_else(|| self.plain(entry, headed(record, &lines), record.time));
         extract::restart(engine, self.cx.origin, &mut event, &self.line.place, record.time);
         event.record = said.map(|said| RecordPlace { pointer: said.pointer.clone(), line: 1 });
+        event.truncated |= said.into_iter().chain(&record.stack).any(|text| is_too_long(&text.text));
         if !lines.is_empty() {
             event.multiline = extract::clean(engine, lines, &mut event.redactions);
         }
@@ -227,19 +226,11 @@ impl Reading<'_, '_> {
 
     /// Reads a string of the record as lines of a stream of its own, the first of which has number `base`.
     fn nested(&self, text: &Text, base: u32) -> Vec<Event> {
-        let (mut inner, mut out, mut candidates) = (Assembler::default(), Vec::new(), Vec::new());
-        if self.cx.depth >= MAX_DEPTH {
-            return out;
+        let mut out = Vec::new();
+        if self.cx.depth < MAX_DEPTH {
+            let place = |number: usize, _| Place { inner: base + number as u32, ..self.line.place.clone() };
+            Assembler::read_text(self.cx, &InnerText { text: &text.text, place: &place, looks_back: false, now: self.line.now() }, &mut out);
         }
-        let cx = Context { depth: self.cx.depth + 1, ..Context::of(self.cx.engine, self.cx.origin) };
-        for (number, text) in text.text.lines().take(MAX_INNER_LINES).enumerate() {
-            let visible = super::visible::visible(text.as_bytes(), None);
-            let work = inner.work();
-            cx.engine.candidates(&visible, &mut work.scratch, &mut work.hits, &mut candidates);
-            let place = Place { inner: base + number as u32, ..self.line.place.clone() };
-            inner.line(&cx, &Line::new(place, &visible, self.line.now()), &candidates, &mut out);
-        }
-        inner.finish(&cx, self.line.now(), &mut out);
         out
     }
 }
@@ -282,7 +273,7 @@ fn names_a_test(record: &Record, pointer: &str) -> bool {
 }
 
 fn split(text: &str) -> Lines {
-    text.lines().take(MAX_INNER_LINES).collect()
+    text.lines().take(MAX_TEXT_LINES).collect()
 }
 
 #[cfg(test)]

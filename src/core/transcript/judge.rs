@@ -7,17 +7,14 @@ use super::asked::Asked;
 use super::memory::Memory;
 use super::phrases;
 use super::step::{Flag, Said, Step, Who};
-use crate::core::assemble::{Assembler, Context};
+use crate::core::assemble::{Assembler, Context, InnerText, is_too_long};
 use crate::core::classify::{self, Subject};
 use crate::core::event::{Call, Event, Lines, RecordPlace, Severity, Timestamp};
 use crate::core::extract::{self, Plain};
-use crate::core::line::{Line, Place};
-use crate::core::lookback::LookBack;
+use crate::core::line::Place;
 use crate::core::visible::visible;
 use crate::rules::FactKind;
 
-/// Most lines of a step that are read.
-const MAX_LINES: usize = 2000;
 /// Bytes at each end of a long text that its event keeps.
 const MAX_END_BYTES: usize = 32 << 10;
 
@@ -103,6 +100,7 @@ impl Reading<'_, '_> {
             self.classify_again(step, memory, &mut event);
         }
         self.place(step, &mut event);
+        event.truncated |= step.is_cut || is_too_long(&step.text);
         if flavour.is_some() || self.is_answer(step) {
             event.severity = Severity::Low;
         }
@@ -112,22 +110,9 @@ impl Reading<'_, '_> {
 
     /// Returns the worst event that the machines find in `text`, a part of the step's; of equals, the first.
     fn worst(&self, step: &Step, text: &str) -> Option<Event> {
-        let mut inner = Assembler::default();
-        let (engine, origin, depth) = (self.scene.cx.engine, self.scene.cx.origin, self.scene.cx.depth + 1);
-        let (mut candidates, mut found) = (Vec::new(), Vec::new());
-        let (mut num, mut from) = (1, 0);
-        for line in text.split_inclusive('\n').take(MAX_LINES) {
-            let shown = visible(line.trim_end_matches(['\n', '\r']).as_bytes(), None);
-            let work = inner.work();
-            engine.candidates(&shown, &mut work.scratch, &mut work.hits, &mut candidates);
-            let offset = from as u64;
-            let cx = Context { engine, origin, back: LookBack::new(&text.as_bytes()[..from], num, offset, false), depth };
-            let place = Place { num, offset, inner: 0, ..self.scene.place.clone() };
-            inner.line(&cx, &Line::new(place, &shown, self.scene.now), &candidates, &mut found);
-            num += 1;
-            from += line.len();
-        }
-        inner.finish(&Context { engine, origin, back: LookBack::default(), depth }, self.scene.now, &mut found);
+        let place = |number: usize, offset: usize| Place { num: number as u64 + 1, offset: offset as u64, inner: 0, ..self.scene.place.clone() };
+        let mut found = Vec::new();
+        Assembler::read_text(self.scene.cx, &InnerText { text, place: &place, looks_back: true, now: self.scene.now }, &mut found);
         let mut event = found.into_iter().reduce(|best, next| if next.severity > best.severity { next } else { best })?;
         event.inner = self.base + lines_before(&step.text, text) as u32 + (event.line_num as u32).saturating_sub(1);
         Some(event)

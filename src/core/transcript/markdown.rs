@@ -4,13 +4,15 @@ use super::Format;
 use super::aider::Aider;
 use super::specstory::Specstory;
 use super::step::{Said, Step};
+use crate::core::assemble::MAX_TEXT_LINES;
 use crate::core::line::Place;
 use crate::core::text::printable;
 
-/// Most lines of a step.
-const MAX_LINES: usize = 2000;
-/// Most bytes of a step.
+/// Most lines and bytes of a step, half of them at each end; twice as many before the middle is left out.
+const MAX_LINES: usize = MAX_TEXT_LINES;
 const MAX_BYTES: usize = 256 << 10;
+/// Stands for the lines that are left out, at the place of the first of them.
+const LEFT_OUT: &str = "[…]";
 
 /// A line reader.
 pub enum Markdown {
@@ -71,12 +73,54 @@ impl Markdown {
 
 /// Appends a line to a step, within its limits.
 pub fn push(step: &mut Step, line: &str, place: &Place) {
-    if step.lines.len() >= MAX_LINES || step.text.len() + line.len() > MAX_BYTES {
-        return;
-    }
     if !step.lines.is_empty() {
         step.text.push('\n');
     }
     step.text.push_str(line);
     step.lines.push((place.num, place.offset));
+    if step.lines.len() > 2 * MAX_LINES || step.text.len() > 2 * MAX_BYTES {
+        leave_out(step);
+    }
+}
+
+/// Leaves out the middle of a step, in whole lines.
+fn leave_out(step: &mut Step) {
+    let (text, count) = (std::mem::take(&mut step.text), step.lines.len());
+    let lines: Vec<&str> = text.split('\n').collect();
+    let (head, tail) = (half(lines.iter()), half(lines.iter().rev()));
+    step.text = [&lines[..head], &[LEFT_OUT], &lines[count - tail..]].concat().join("\n");
+    step.lines.drain(head + 1..count - tail);
+    step.is_cut = true;
+}
+
+/// Returns how many of the lines are within half of the limits.
+fn half<'a>(lines: impl Iterator<Item = &'a &'a str>) -> usize {
+    let ends = lines.take(MAX_LINES / 2).scan(0, |bytes, line| {
+        *bytes += line.len() + 1;
+        Some(*bytes)
+    });
+    ends.take_while(|bytes| *bytes <= MAX_BYTES / 2).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_step_keeps_both_ends() {
+        for line in ["", "a line of some length that a program may print"] {
+            let mut step = Step::default();
+            for num in 1..=100_000 {
+                push(&mut step, &format!("{num}{line}"), &Place { num, ..Place::default() });
+                assert!(step.lines.len() <= 2 * MAX_LINES && step.text.len() <= 2 * MAX_BYTES);
+            }
+            assert!(step.is_cut && step.lines.len() == step.text.lines().count());
+            let is_right = |(text, (num, _)): (&str, &(u64, u64))| text == LEFT_OUT || text == format!("{num}{line}");
+            assert!(step.text.lines().zip(&step.lines).all(is_right));
+            assert_eq!((step.lines[0].0, step.lines[step.lines.len() - 1].0), (1, 100_000));
+        }
+        let mut step = Step::default();
+        push(&mut step, &"x".repeat(3 * MAX_BYTES), &Place::default());
+        assert_eq!((step.text.as_str(), step.lines.len()), (LEFT_OUT, 1));
+    }
 }

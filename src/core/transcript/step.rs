@@ -63,6 +63,8 @@ pub struct Step {
     pub pointer: String,
     /// Number and offset in the stream of each line of `text`, if it has lines of its own there.
     pub lines: Vec<(u64, u64)>,
+    /// Whether the middle of a long `text` was left out.
+    pub is_cut: bool,
     /// Whether it succeeded.
     pub flag: Flag,
     /// Exit code of a command.

@@ -95,3 +95,23 @@ fn a_result_is_read_as_a_log() {
     assert_eq!(placed("Error: boom\n    at x (a.js:1:2)"), [(1, "Error: boom".into())]);
     assert_eq!(placed("checking\nF821 Undefined name `w`\n --> a.py:2:5\n  |\n2 | w()\n  | ^\n"), [(2, "F821 Undefined name `w`".into())]);
 }
+
+/// A text is read at both ends, however long it is, and so that what it makes of a line shows where the line is.
+#[test]
+fn an_error_deep_in_a_long_result_is_found() {
+    const ERROR: &str = "E   NameError: name 'w' is not defined";
+    let text = |before: usize, after: usize| format!("{}{ERROR}\n{}", "ok\n".repeat(before), "ok\n".repeat(after));
+    for (before, after, is_cut) in [(2010, 3000, false), (10, 50_000, true), (50_000, 10, true)] {
+        for session in passed("pytest -q 2>&1 | tail -5000", &text(before, after)) {
+            let events = scan(&session);
+            assert!(events.len() == 1 && events[0].text.contains("NameError") && events[0].truncated == is_cut, "{before} {after} {events:?}");
+        }
+        let flagged = super::flagged("t", &text(before, after));
+        let event = &scan(&flagged)[0];
+        let line = event.record.as_ref().map(|record| record.line as usize);
+        assert!(event.text.contains("NameError") && line == Some(before + 1), "{event:?}");
+        let record = serde_json::json!({"level": "error", "msg": text(before, after)}).to_string() + "\n";
+        assert_eq!(scan(&record)[0].truncated, is_cut);
+    }
+    assert!(scan(&super::flagged("t", &text(50_000, 50_000)))[0].truncated);
+}
