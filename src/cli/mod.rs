@@ -30,6 +30,7 @@ mod state;
 mod status;
 mod stdin;
 mod table;
+mod unread;
 
 use std::fmt;
 use std::io::Write;

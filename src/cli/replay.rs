@@ -1,13 +1,14 @@
 //! `siftd replay`: reads a log under two sets of rules at once and shows the differences. Events that
 //! start at the same place are the same event; an event whose start or end merely moved has changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
 
 use super::args::{ReadMode, ReplayArgs, SetupArgs};
+use super::unread::unread;
 use super::{Exit, Failure, out, say, setup};
 use crate::core::engine::Engine;
 use crate::core::event::Event;
@@ -18,7 +19,7 @@ use crate::sources::clock::now;
 use crate::sources::expand::{Input, expand};
 use crate::sources::{foreign, input};
 
-/// Maximum number of events compared per log; further events are ignored.
+/// Maximum number of events compared per log; that there are more is said.
 const MAX_EVENTS: usize = 1_000_000;
 /// Number of events on either side that may be the same event.
 const NEAR: usize = 4;
@@ -71,6 +72,10 @@ pub fn replay(args: &ReplayArgs) -> Result<Exit, Failure> {
             }
             Ok(()) => {}
         }
+        for limit in &pair.limits {
+            is_troubled = true;
+            say(&format!("{}: {limit}", named(&path)));
+        }
         // What precedes the damaged part has been read.
         out::write(compare(&path, pair, &mut counts, args.form.is_json()).as_bytes())?;
     }
@@ -101,7 +106,11 @@ enum Fault {
 
 /// The events of a log under the new rules and under the old ones.
 #[derive(Default)]
-struct Pair([BTreeMap<Place, Found>; 2]);
+struct Pair {
+    found: [BTreeMap<Place, Found>; 2],
+    /// What limits have left out.
+    limits: BTreeSet<String>,
+}
 
 impl Pair {
     fn read(&mut self, path: &Path, engines: [&(Arc<Engine>, u64); 2], mode: ReadMode) -> Result<(), Fault> {
@@ -119,16 +128,21 @@ impl Pair {
             {
                 return Err(Fault::Foreign(foreign.advice()));
             }
-            for (stream, found) in streams.iter_mut().zip(&mut self.0) {
+            for (stream, found) in streams.iter_mut().zip(&mut self.found) {
                 let mut events = Vec::new();
                 match count {
                     0 => stream.finish(now(), &mut events),
                     count => stream.push(&space[..count], now(), &mut events),
                 }
-                events.truncate(MAX_EVENTS.saturating_sub(found.len()));
+                let room = MAX_EVENTS.saturating_sub(found.len());
+                if events.len() > room {
+                    self.limits.insert(format!("only its first {MAX_EVENTS} errors are compared"));
+                    events.truncate(room);
+                }
                 found.extend(events.iter().map(|event| ((event.offset, event.inner), Found::of(event))));
             }
             if count == 0 {
+                self.limits.extend(streams.iter().flat_map(unread));
                 return damage.map_or(Ok(()), Err);
             }
         }
@@ -170,7 +184,7 @@ impl Found {
 }
 
 /// Compares what the two engines found in a log, adds to the counts, and returns the differences in the order of its lines.
-fn compare(path: &Path, Pair([mut new, mut old]): Pair, counts: &mut Counts, as_json: bool) -> String {
+fn compare(path: &Path, Pair { found: [mut new, mut old], .. }: Pair, counts: &mut Counts, as_json: bool) -> String {
     let mut rows: Vec<(u64, String)> = Vec::new();
     let mut add = |sign, found: &Found, before: Option<&Found>| rows.push((found.lines.0, shown(path, sign, found, before, as_json)));
     let same: Vec<Place> = new.keys().filter(|place| old.contains_key(place)).copied().collect();

@@ -51,6 +51,8 @@ pub struct Counts {
     pub reread: u64,
     /// Lines without an event that led to more rules than may be asked about one line.
     pub unasked: u64,
+    /// Records of a transcript that are too long to be read.
+    pub unread: u64,
 }
 
 /// One stream of bytes, read from its beginning or from a known place.
@@ -95,6 +97,7 @@ impl std::ops::AddAssign for Counts {
         self.truncated += more.truncated;
         self.reread += more.reread;
         self.unasked += more.unasked;
+        self.unread += more.unread;
     }
 }
 
@@ -198,7 +201,7 @@ impl Stream {
     /// Returns the totals so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        Counts { reread: self.assembler.reread(), unasked: self.assembler.unasked(), ..self.counts }
+        Counts { reread: self.assembler.reread(), unasked: self.assembler.unasked(), unread: self.transcript.unread(), ..self.counts }
     }
 
     /// Returns the counts since the last call.
@@ -213,6 +216,7 @@ impl Stream {
             truncated: now.truncated - old.truncated,
             reread: now.reread - old.reread,
             unasked: now.unasked - old.unasked,
+            unread: now.unread - old.unread,
         }
     }
 

@@ -89,6 +89,8 @@ families! {
     Counter "siftd_source_truncated_lines_total" ["source"] "Lines longer than max_line_bytes.": |all, out| out.sources(all, |source| source.truncated.get());
     Counter "siftd_source_unasked_lines_total" ["source"] "Lines without an event that led to more rules than are asked of one line.":
         |all, out| out.sources(all, |source| source.unasked.get());
+    Counter "siftd_source_unread_records_total" ["source"] "Records of transcripts that are too long to be read.":
+        |all, out| out.sources(all, |source| source.unread.get());
     Gauge "siftd_source_lag_bytes" ["source"] "Bytes that are in the source's files and were not read yet.":
         |all, out| out.sources(all, |source| source.lag_bytes.get());
     Gauge "siftd_source_files" ["source"] "Files that are followed.": |all, out| out.sources(all, |source| source.files.get());

@@ -258,6 +258,24 @@ fn what_scan_leaves_out_is_said_by_those_who_read_it() {
     assert!(folder.siftd(["explain", "cut.gz:3"]).ended(0).out().contains("event"));
 }
 
+/// `scan` and `replay` report what they read only a part of.
+#[test]
+fn what_is_too_long_to_be_read_is_said() {
+    let folder = Folder::new();
+    let failed = serde_json::json!({"role": "tool", "tool_call_id": "c", "content": "TypeError: x is not a function", "is_error": true});
+    let long: Vec<_> = (0..22).map(|_| "x".repeat(200_000)).collect();
+    let messages = serde_json::json!({"messages": [failed, {"role": "tool", "tool_call_id": "d", "content": "boom", "is_error": true, "more": long}]});
+    folder.write("chat.json", serde_json::to_string_pretty(&messages).unwrap());
+    folder.write("small.toml", "[limits]\nmax_document_bytes = \"100KiB\"\n");
+    folder.write("new.toml", "[family]\nid = \"x\"\ntitle = \"X\"\ndepth = \"head\"\n[[rule]]\nid = \"x.y\"\nliterals = [\"zzzzzz\"]\nregex = \"zzzzzz\"\n");
+    for (config, said) in [(&[][..], "1 record is too long to be read"), (&["--config", "small.toml"], "is larger than limits.max_document_bytes")] {
+        for command in [&["scan", "chat.json"][..], &["replay", "chat.json", "--rules", "new.toml"]] {
+            let done = folder.siftd([command, config].concat()).ended(2);
+            assert_eq!(done.err().matches(&format!("chat.json: {said}")).count(), 1, "{command:?} {}", done.err());
+        }
+    }
+}
+
 /// Messages name the stream that cannot be read or written.
 #[test]
 fn a_fault_names_the_stream_that_it_is_of() {

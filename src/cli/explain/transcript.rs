@@ -12,6 +12,7 @@ pub(super) fn record(format: Format, account: &Account, page: &mut String) {
     field(page, "record", &format!("of a transcript ({}){lines}", format.name()));
     match &account.made {
         Made::Broken => field(page, "said", "nothing: the record is damaged, so there is no telling who speaks"),
+        Made::TooLong => field(page, "said", "nothing: the record is too long to be read"),
         Made::Unknown => field(page, "said", "nothing: no format of transcripts has records of its type"),
         Made::Words(speaker) => field(page, "said", words(*speaker)),
         Made::Steps(rulings) => rulings.iter().for_each(|ruling| field(page, "said", &ruled(ruling))),

@@ -7,7 +7,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::super::identity;
+use super::super::{identity, unread::unread};
 use super::{Job, Tally};
 use crate::core::event::Event;
 use crate::core::extract::Origin;
@@ -179,13 +179,12 @@ impl<'a> Reading<'a> {
                 self.flush()?;
             }
         }
-        if self.stream.is_document_cut() {
-            let name = self.envelope.path.as_deref().unwrap_or("stdin");
-            self.job.trouble(&Trouble::new(Path::new(name), "is larger than limits.max_document_bytes: its end was not read"));
-        }
         self.stream.finish(now(), &mut self.events);
         self.print(totals);
         let counts = self.stream.counts();
+        for why in unread(&self.stream) {
+            self.job.trouble(&Trouble::new(Path::new(self.envelope.path.as_deref().unwrap_or("stdin")), why));
+        }
         totals.lines += counts.lines;
         if counts.unasked > 0 {
             let lines = if counts.unasked == 1 { "line" } else { "lines" };

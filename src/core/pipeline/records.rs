@@ -155,7 +155,7 @@ impl Stream {
         let cx = Context::of(&self.engine, &self.origin);
         let events = out.len();
         for element in found {
-            let place = Place { num: element.num, offset: element.offset, ..Place::default() };
+            let place = Place { num: element.num, offset: element.offset, truncated: element.truncated, ..Place::default() };
             self.transcript.element(&Scene { cx: &cx, place: &place, now }, &element, out);
         }
         self.counts.events += (out.len() - events) as u64;

@@ -35,6 +35,8 @@ impl Account {
 pub enum Made {
     /// Nothing: it is damaged, so there is no telling who speaks in it.
     Broken,
+    /// Nothing: it is longer than is kept of a record, and what is kept of it cannot be read.
+    TooLong,
     /// Nothing: no format has records of its type.
     Unknown,
     /// Nothing: it only says something, which is no evidence.

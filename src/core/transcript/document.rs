@@ -9,7 +9,7 @@ use super::Format;
 use super::json;
 use crate::core::frame::edge;
 
-/// Most bytes of one step that are kept.
+/// Most bytes of one step that are kept; a longer one is not read.
 const MAX_STEP_BYTES: usize = 4 << 20;
 /// A longer string is cut to its two ends.
 const MAX_STRING_BYTES: usize = 256 << 10;
@@ -66,13 +66,14 @@ struct Element {
     depth: u32,
     offset: u64,
     num: u64,
+    truncated: bool,
     dropped: bool,
 }
 
 /// A complete element.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The JSON of the element.
+    /// The JSON of the element; empty if it is longer than is kept.
     pub bytes: Vec<u8>,
     /// Offset of its first byte in the stream.
     pub offset: u64,
@@ -80,6 +81,8 @@ pub struct Found {
     pub num: u64,
     /// 1-based number of the line on which it ends.
     pub last: u64,
+    /// Whether a string of it lost its middle.
+    pub truncated: bool,
 }
 
 impl Document {
@@ -238,16 +241,16 @@ impl Document {
 
     fn begin_element(&mut self, byte: u8) {
         let (offset, num) = (self.offset, self.lines + 1);
-        self.element = Some(Element { bytes: vec![byte], depth: self.depth, offset, num, dropped: false });
+        self.element = Some(Element { bytes: vec![byte], depth: self.depth, offset, num, truncated: false, dropped: false });
     }
 
     fn close(&mut self, take: &mut impl FnMut(Found)) {
         self.depth = self.depth.saturating_sub(1);
         if self.element.as_ref().is_some_and(|element| element.depth == self.depth)
             && let Some(element) = self.element.take()
-            && !element.dropped
         {
-            take(Found { bytes: element.bytes, offset: element.offset, num: element.num, last: self.lines + 1 });
+            let Element { bytes, offset, num, truncated, .. } = element;
+            take(Found { bytes, offset, num, last: self.lines + 1, truncated });
         }
         if self.depth == 1 && self.shape != Shape::List {
             self.in_steps = false;
@@ -279,6 +282,7 @@ impl Element {
         let from = edge::front(&self.bytes, start + 1, start + MAX_STRING_BYTES / 2);
         let to = edge::back(&self.bytes, end - MAX_STRING_BYTES / 2, end - 1);
         self.bytes.drain(from..to);
+        self.truncated = true;
     }
 }
 

@@ -76,6 +76,8 @@ pub struct Transcript {
     memory: Option<Memory>,
     markdown: Option<Markdown>,
     accounts: Accounts,
+    /// Records that are too long to be read.
+    unread: u64,
 }
 
 /// What a line turned out to be.
@@ -99,7 +101,7 @@ impl Transcript {
     pub fn resume(mode: Mode, lines: u64, memory: Option<&Memory>) -> Self {
         let memory = memory.cloned();
         let markdown = memory.as_ref().and_then(|known| Markdown::of(known.format()));
-        Self { mode, seen_lines: lines, memory, markdown, accounts: Accounts::default() }
+        Self { mode, seen_lines: lines, memory, markdown, accounts: Accounts::default(), unread: 0 }
     }
 
     /// Looks for the first record among whole lines. Returns where it
@@ -164,7 +166,9 @@ impl Transcript {
         let Some(line) = line else { return Read::Foreign };
         let Some(record) = json::parse(line) else {
             // A broken record is not evidence: there is no telling who speaks in it.
-            self.accounts.add((num, num), || Made::Broken);
+            let is_cut = scene.place.truncated;
+            self.unread += u64::from(is_cut);
+            self.accounts.add((num, num), || if is_cut { Made::TooLong } else { Made::Broken });
             return Read::Record;
         };
         let rulings = read_record(scene, memory, &record, out);
@@ -178,9 +182,20 @@ impl Transcript {
 
     /// Reads one element of a document.
     pub fn element(&mut self, scene: &Scene<'_, '_>, element: &Found, out: &mut Vec<Event>) {
+        if element.bytes.is_empty() {
+            self.unread += 1;
+            self.accounts.add((element.num, element.last), || Made::TooLong);
+            return;
+        }
         let (Some(memory), Some(record)) = (&mut self.memory, json::parse(&element.bytes)) else { return };
         let rulings = read_record(scene, memory, &record, out);
         self.accounts.add((element.num, element.last), || Made::of(&record, rulings));
+    }
+
+    /// Returns how many records were too long to be read.
+    #[must_use]
+    pub fn unread(&self) -> u64 {
+        self.unread
     }
 
     /// Ends the transcript.

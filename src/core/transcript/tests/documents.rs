@@ -27,6 +27,7 @@ fn a_document_gives_its_steps_one_by_one() {
             assert_eq!(got, ["NameError: name 'pay' is not defined", "make: *** [Makefile:2: all] Error 2", "exit_cost"], "{chunk}");
             let offsets: Vec<_> = events.iter().map(|event| document.as_bytes()[event.offset as usize]).collect();
             assert_eq!(offsets, [b'{'; 3]);
+            assert_eq!(events.iter().map(|event| event.truncated).collect::<Vec<_>>(), [true, false, false], "the long string is cut");
         }
     }
 }
@@ -116,5 +117,23 @@ fn what_waits_for_more_is_not_lost() {
             assert_eq!(events.iter().map(|event| (event.line_num, event.offset)).collect::<Vec<_>>(), [(2, head.len() as u64 + 1)], "{head} {chunk}");
             assert_eq!(stream.counts().bytes, text.len() as u64);
         }
+    }
+}
+
+/// Strings are cut to their ends, but a step of many long ones is not kept: that is counted.
+#[test]
+fn a_step_that_is_too_long_is_counted() {
+    let failed = |strings: usize| {
+        let strings: Vec<_> = (0..strings).map(|_| "x".repeat(200_000)).collect();
+        serde_json::json!({"role": "tool", "tool_call_id": "c", "content": "TypeError: x is not a function", "is_error": true, "more": strings})
+    };
+    for (strings, found) in [(2, 1), (22, 0)] {
+        let text =
+            serde_json::to_string_pretty(&serde_json::json!({"messages": [serde_json::json!({"role": "user", "content": "go"}), failed(strings)]})).unwrap();
+        let (mut stream, mut events) = (stream().with_documents(u64::MAX), Vec::new());
+        text.as_bytes().chunks(100_000).for_each(|part| stream.push(part, NOW, &mut events));
+        stream.finish(NOW, &mut events);
+        assert_eq!((events.len(), stream.counts().unread), (found, 1 - found as u64), "{strings}");
+        assert!(events.iter().all(|event| !event.truncated), "no string is long");
     }
 }

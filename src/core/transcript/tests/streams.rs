@@ -1,9 +1,15 @@
 //! Streams of records that something else shapes: a transport's prefix before each, an agent that shares another's words,
 //! a run that says no more than that it failed, and where in a stream a format is looked for.
 
+use std::sync::Arc;
+
 use super::super::{Mode, recognise};
-use super::{flagged, in_mode, read, scan};
+use super::{NOW, flagged, in_mode, read, scan};
+use crate::core::engine::{Engine, Limits};
 use crate::core::event::Event;
+use crate::core::extract::Origin;
+use crate::core::pipeline::Stream;
+use crate::rules::RuleSet;
 
 #[test]
 fn records_may_stand_behind_what_their_transport_put_before_them() {
@@ -44,4 +50,29 @@ fn only_the_beginning_of_a_stream_shows_a_format() {
     assert_eq!(rule(&scan(&after(200))), [false]);
     assert_eq!(rule(&read(in_mode(Mode::Records), after(200).as_bytes(), 100)), [true]);
     assert_eq!(rule(&read(in_mode(Mode::Text), after(0).as_bytes(), 100)), [false]);
+}
+
+/// A record over the limit is cut between its escapes, wherever they are. One that is cut outside of its text is counted.
+#[test]
+fn a_record_that_is_cut_is_read_or_counted() {
+    let limits = Limits { max_line_bytes: 4096, ..Limits::default() };
+    let engine = Arc::new(Engine::new(RuleSet::builtin(), limits));
+    let read = |input: &str| {
+        let (mut stream, mut events) = (Stream::new(engine.clone(), Origin::default()), Vec::new());
+        stream.push(input.as_bytes(), NOW, &mut events);
+        stream.finish(NOW, &mut events);
+        (events, stream.counts().unread)
+    };
+    let first = flagged("toolu_0", "Error: x");
+    for piece in ["a line\n", "\n\"", "\\\"\n\t", "\u{7}", "é\u{1f600}\""] {
+        for at in 0..16 {
+            let text = format!("Exit code 1\n{}{}\nTypeError: x is not a function", "x".repeat(at), piece.repeat(2000));
+            let (events, unread) = read(&(first.clone() + &flagged("toolu_1", &text)));
+            assert_eq!((events.len(), unread), (2, 0), "{piece:?} {at}");
+            assert!(events[1].truncated && events[1].text.contains("TypeError"), "{:?}", events[1]);
+        }
+    }
+    let many: Vec<_> = (0..2000).collect();
+    let (events, unread) = read(&(first + &serde_json::json!({"type": "user", "more": many, "n": {"many": many}}).to_string()));
+    assert_eq!((events.len(), unread), (1, 1));
 }
