@@ -17,7 +17,7 @@ use crate::rules::{Entries, Kind, Pattern};
 use crate::words::Level;
 
 /// Maximum number of lines to look back.
-pub const MAX_LINES: usize = 32;
+pub const MAX_LINES: usize = 48;
 /// Room for `40: `.
 const NUMBER_BYTES: usize = 12;
 /// Parts of words that speak of an error.

@@ -10,6 +10,7 @@ use super::line::{Line, Memory, View};
 use super::redact::KeyBlock;
 use crate::rules::{Entries, Kind, Machine, Take, first_visible};
 
+mod announced;
 mod pauses;
 mod prefixes;
 mod rival;
@@ -201,26 +202,6 @@ impl OpenTrace {
     #[must_use]
     pub fn is_on_trial_beyond_blanks(&self) -> bool {
         self.is_on_trial() && self.lines.from(self.lines.len().saturating_sub(1)).any(|taken| !taken.part.is_empty())
-    }
-
-    /// Whether its last non-blank line ends with a colon.
-    #[must_use]
-    pub fn announces(&self) -> bool {
-        let last = (0..self.lines.len()).rev().map(|at| self.lines.get(at).text.trim_ascii_end()).find(|text| !text.is_empty());
-        last.is_some_and(|text| text.ends_with(b":"))
-    }
-
-    /// Whether `line` is but the bracket that closes what its first line has opened.
-    #[must_use]
-    pub fn is_closed_by(&self, line: &Line) -> bool {
-        let close = match self.head().text.trim_ascii_end().last() {
-            Some(b'{') => b'}',
-            Some(b'[') => b']',
-            Some(b'(') => b')',
-            _ => return false,
-        };
-        let body = line.body().trim_ascii_end();
-        body.first() == Some(&close) && body.iter().all(|byte| b"}]),;".contains(byte))
     }
 
     /// Whether no machine competes, so that it is a one-line error.

@@ -520,6 +520,41 @@ examples = { match = ["== crew report ==\nlost: boat 3\n - anna"] }
     assert_eq!(events.iter().map(|event| (event["line_num"].as_u64(), event["line_end"].as_u64())).collect::<Vec<_>>(), [(Some(2), Some(6))]);
 }
 
+/// However deep the runs with a verdict are nested, a section that lists what failed finds a place inside them.
+#[test]
+fn a_section_inside_three_runs_lists_what_failed() {
+    let run = |name: &str| {
+        format!(
+            "[[region]]\nid = \"mine.{name}\"\nliterals = [\"{name} begins\"]\nopen = '^{name} begins$'\nclose = '^all done$'\npass = '^all well$'\nmax_lines = 50\n\
+             examples = {{ no_match = [\"{name} begins\\nall well\"] }}\n\n"
+        )
+    };
+    let section = r#"[[region]]
+id = "mine.section"
+literals = ["== crew report =="]
+open = '^== crew report ==$'
+close = '^== end ==$'
+max_lines = 30
+examples = { no_match = ["== crew report ==\n== end =="] }
+
+[[trace]]
+id = "mine.lost"
+region = "mine.section"
+category = "test_failure"
+rows = [
+    { from = "start", regex = '^lost: (?P<message>.*)', to = "crew", take = "text" },
+    { from = "crew", regex = '^ - \w+$', to = "crew", take = "frame" },
+]
+examples = { match = ["== crew report ==\nlost: boat 3\n - anna"] }
+"#;
+    let folder = Folder::new();
+    let head = "[family]\nid = \"mine\"\ntitle = \"Mine\"\ndepth = \"head\"\n\n";
+    folder.write("mine.toml", format!("{head}{}{}{}{section}", run("harbour"), run("fleet"), run("crew")));
+    folder.write("a.log", "harbour begins\nfleet begins\ncrew begins\n== crew report ==\nlost: boat 3\n - anna\n== end ==\nlost: boat 4\nall done\n");
+    let events = folder.siftd(["scan", "--format", "ndjson", "--rules", "mine.toml", "a.log"]).ended(0).records();
+    assert_eq!(events.iter().map(|event| (event["line_num"].as_u64(), event["line_end"].as_u64())).collect::<Vec<_>>(), [(Some(5), Some(6))]);
+}
+
 /// A name with a bracket may be a file that is missing, and a variable may be empty.
 #[test]
 fn a_name_that_is_no_pattern_or_no_name_is_said_to_be_that() {

@@ -228,12 +228,25 @@ fn offer_single(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Op
         trace.extend_single(line, true, limits.max_trace_lines, limits.max_trace_bytes);
         return Offer::Taken;
     }
+    if adjacent && is_told(cx, trace, line, candidates) {
+        trace.extend_single(line, true, limits.max_trace_lines, limits.max_trace_bytes);
+        return Offer::Taken;
+    }
     // Its causes may follow after a blank line, in a trace that adopts it.
     if adjacent && line.body().is_empty() && trace.outranks(line) && trace.prefix.is_stamped() && !trace.is_on_trial() {
         trace.extend_single(line, false, limits.max_trace_lines, limits.max_trace_bytes);
         return Offer::Taken;
     }
     Offer::Ended
+}
+
+/// Whether the line says what the one-line error announces, whose only line so far ends with a colon (`Error:`): a line
+/// that begins nothing, or all that are indented.
+fn is_told(cx: &Context, trace: &OpenTrace, line: &Line, candidates: Option<&[Candidate]>) -> bool {
+    let is_indented = matches!(line.body().first(), Some(b' ' | b'\t'));
+    let is_next = trace.announces_next() && (trace.taken() == 1 || is_indented && trace.is_told_below() && trace.taken() < MAX_SEEN_LINES);
+    let same_record = || trace.outranks(line) || line.prefix().levels == 0 && trace.is_stamped_alike(line);
+    is_next && !line.is_blank() && line.tried == Tried::No && same_record() && ending::of(cx, trace, (line, false), candidates) == Ending::Open
 }
 
 /// Whether a trace that needs no line before it begins at the line.

@@ -8,8 +8,10 @@ use crate::core::trace::start_row;
 use crate::rules::{Kind, Region};
 use crate::words::Level;
 
-/// Maximum nesting depth of regions.
-pub(super) const MAX_REGIONS: usize = 3;
+/// Maximum nesting depth of regions: runs with a verdict, and inside them one section that lists what failed.
+pub(super) const MAX_REGIONS: usize = MAX_RUNS + 1;
+/// Maximum nesting depth of those with a verdict: a command, the runner that it calls, and a part of that one's output.
+const MAX_RUNS: usize = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OpenRegion {
@@ -93,7 +95,7 @@ impl Assembler {
     pub(super) fn enter(&mut self, entry: u16, region: &Region, line: &Line, view: View) {
         if let Some(open) = self.regions.iter_mut().find(|open| open.entry == entry) {
             open.left = region.max_lines;
-        } else if self.regions.len() < MAX_REGIONS {
+        } else if self.regions.len() < if region.has_verdicts() { MAX_RUNS } else { MAX_REGIONS } {
             self.regions.push(OpenRegion {
                 entry,
                 left: region.max_lines,

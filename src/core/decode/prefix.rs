@@ -129,8 +129,8 @@ impl<'a> Scan<'a> {
         Self { line, now, at: 0, heads: 0, ground: Ground::Bare, header: Header::None, tagged: false, out }
     }
 
-    /// Skips blanks before a full date or a clock with its level (a log within another output), a few before seconds
-    /// (tracing), and one before a level in columns (Consola, pretty_env_logger). Anything else that is indented is no head.
+    /// Skips blanks before a full date or a clock with its level (a log within another output), a few before seconds (tracing), one
+    /// before a level in columns (Consola, pretty_env_logger), those before a project's number. Anything else that is indented is no head.
     fn indentation(&mut self) {
         let blank = self.line.iter().take(MAX_INDENT + 1).take_while(|b| **b == b' ').count();
         if blank > MAX_INDENT {
@@ -146,7 +146,8 @@ impl<'a> Scan<'a> {
         let tagged = blank == 1 && byte(self.line, level) == b' ' && is_common(&self.line[1..level]);
         let name = run(self.line, blank, |b| b.is_ascii_alphanumeric());
         let named = blank == 2 && tag::dated(self.line, name).is_some();
-        if dated || clocked || tagged || named {
+        let project = runner::project(self.line, blank).is_some();
+        if dated || clocked || tagged || named || project {
             self.at = blank;
         } else if seconds {
             self.at = blank;
@@ -189,6 +190,8 @@ impl<'a> Scan<'a> {
             b'[' | b'(' => self.enclosed(),
             b'"' | b'\'' => self.enclosed_time(),
             b'_' => self.buildkite(),
+            // A runner's stamp, and the column in which MSBuild numbers its projects.
+            b' ' => self.writer(runner::project(self.line, blanks(self.line, self.at))),
             b if b.is_ascii_alphabetic() => self.lettered() || self.bare_time() || self.key() || self.file_name() || self.names(),
             _ => false,
         }

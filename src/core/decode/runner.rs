@@ -1,5 +1,5 @@
 //! What CI runners, process managers and log viewers put before each line:
-//! `build\tRun tests\t2026-11-20T10:00:00.1Z `, `shop-7d9f8b6c5-x2x9z web `, `0|app  | `.
+//! `build\tRun tests\t2026-11-20T10:00:00.1Z `, `shop-7d9f8b6c5-x2x9z web `, `0|app  | `, `  12>`.
 //! Each shape belongs to one tool, so that no message is taken for a writer. Used by `prefix`.
 
 use super::level::level_word;
@@ -67,15 +67,25 @@ pub fn pod(line: &[u8], at: usize) -> Option<Writer> {
     (is_pod && is_named).then(|| Writer::new((at, container), past_blank(line, container)))
 }
 
-/// `0|app      | `: number and name (PM2).
+/// `0|app      | `: number and name (PM2). PM2 puts two blanks or more before its bar; with one, it may be a row of a table.
 pub fn managed(line: &[u8], at: usize) -> Option<Writer> {
     let number = digits(line, at);
     let end = run(line, number + 1, is_name);
     let bar = blanks(line, end);
     let known = (1..=3).contains(&(number - at)) && byte(line, number) == b'|' && end > number + 1 && bar > end;
     let text = past_blank(line, bar + 1);
-    let is_row = || memchr::memmem::find(rest(line, text), b" | ").is_some();
+    let is_row = || bar == end + 1 && memchr::memmem::find(rest(line, text), b" | ").is_some();
     (known && byte(line, bar) == b'|' && is_gap(byte(line, bar + 1)) && !is_row()).then(|| Writer::new((at, end), text))
+}
+
+/// `  12>`: the project that a parallel build prints about (MSBuild, Visual Studio). What it printed follows at
+/// once, or behind two blanks: one blank follows the prompt of a shell (Erlang's `1> `).
+pub fn project(line: &[u8], at: usize) -> Option<Writer> {
+    let end = digits(line, at);
+    let text = end + 1;
+    let glued = byte(line, text).is_ascii_graphic() && !matches!(byte(line, text), b'=' | b'>' | b'&');
+    let known = (1..=3).contains(&(end - at)) && byte(line, end) == b'>' && (glued || rest(line, text).starts_with(b"  "));
+    known.then(|| Writer::new((at, end), text))
 }
 
 /// `shop_web.1.abcdefghijkl1234567890abc@node-1    | `: service, task and node (Docker Swarm).
@@ -211,6 +221,11 @@ mod tests {
             ("shop-7d9f8b6c5-x2x9z web     at x", "shop-7d9f8b6c5-x2x9z web", "    at x"),
             ("0|app      | x", "0|app", "x"),
             ("0|app  | 2026-11-20T10:00:00: x", "0|app", "x"),
+            ("0|app  | till:6 | x", "0|app", "till:6 | x"),
+            ("0|app  |   |   File", "0|app", "  |   File"),
+            ("1>src/till.c(3): x", "1", "src/till.c(3): x"),
+            ("    12>  x", "12", "  x"),
+            ("2026-11-20T10:00:00.1234567Z      1>src/till.c(3): x", "1", "src/till.c(3): x"),
             ("shop_web.1.abcdefghijkl1234567890abc@node-1    |   x", "shop_web.1.abcdefghijkl1234567890abc@node-1", "  x"),
             ("[CI/build]   | x", "CI/build", "x"),
             ("Step #2 - \"test\": x", "Step #2", "x"),
@@ -247,6 +262,12 @@ mod tests {
             "a\tb\t2026",
             "1|foo | bar | x",
             "1|foo|bar",
+            "1> x",
+            "1>=2",
+            "1>",
+            "2>&1",
+            "1234>x",
+            "  1 >x",
             "Step #x: y",
             "[a b]   | x",
             "alice@example.com    | x",

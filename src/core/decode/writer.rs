@@ -27,7 +27,7 @@ pub fn key_at(line: &[u8], at: usize) -> Option<Writer> {
         b'[' => worker(line, at).or_else(|| mpi(line, at)).or_else(|| runner::numbered_line(line, at)).or_else(|| runner::local_job(line, at)),
         b'(' => worker(line, at).or_else(|| actor(line, at)),
         b if b.is_ascii_alphabetic() || b == b'@' => named(line, at),
-        b if b.is_ascii_digit() => runner::managed(line, at).or_else(|| runner::pod(line, at)),
+        b if b.is_ascii_digit() => runner::managed(line, at).or_else(|| runner::pod(line, at)).or_else(|| runner::project(line, at)),
         _ => None,
     }
 }
@@ -130,7 +130,9 @@ fn service(line: &[u8], at: usize) -> Option<Writer> {
     let numbered = number > 0 && matches!(name[..name.len() - number].last(), Some(b'-' | b'_' | b'.'));
     let text = past_blank(line, bar + 1);
     let padded = bar - end >= 2 && !is_row(rest(line, text));
-    if level_word(name).is_some() || is_diffstat(rest(line, text)) || !(numbered || padded) {
+    // The name of a file has a dot, and a diffstat's number alone is 0.
+    let is_counted = numbered && !name.contains(&b'.') && rest(line, text).trim_ascii() != b"0";
+    if level_word(name).is_some() || is_diffstat(rest(line, text), is_counted) || !(numbered || padded) {
         return None;
     }
     Some(Writer::new((at, end), text))
@@ -144,11 +146,11 @@ fn is_row(text: &[u8]) -> bool {
     !is_listed || bar(&text[first + 2..]).is_some()
 }
 
-/// Whether this is the end of a diffstat's line: `12 ++--`, `Bin 0 -> 1 bytes`
-fn is_diffstat(text: &[u8]) -> bool {
+/// Whether this is the end of a diffstat's line: `12 ++--`, `Bin 0 -> 1 bytes`; unless `printed`, a number alone, too.
+fn is_diffstat(text: &[u8], printed: bool) -> bool {
     let start = blanks(text, 0);
     let end = digits(text, start);
-    rest(text, start).starts_with(b"Bin ") || (end > start && (matches!(byte(text, end + 1), b'+' | b'-') || end == text.len()))
+    rest(text, start).starts_with(b"Bin ") || (end > start && (matches!(byte(text, end + 1), b'+' | b'-') || (end == text.len() && !printed)))
 }
 
 /// `#12 3.456 `: a step of BuildKit's plain progress, and the seconds since it began.

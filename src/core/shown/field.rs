@@ -151,12 +151,19 @@ pub fn is_assigned(text: &[u8]) -> bool {
     let value = &text[at + 3..];
     let is_name = |b: &u8| b.is_ascii_alphanumeric() || b"_.[]{}$@* :<>-".contains(b);
     let name = text[..at].iter().all(is_name) && !has_colon(&text[..at]);
-    if name && text.ends_with(b";") {
+    if name && (text.ends_with(b";") || is_class(value)) {
         return true;
     }
     let value = without_kind(value);
     name && matches!(value.first(), Some(b'"' | b'\'' | b'`'))
         && quote_end(value, 0).is_none_or(|end| matches!(value[end + 1..].first(), None | Some(b',' | b';' | b')')))
+}
+
+/// Whether this is nothing but the name of an exception's class, as a class body or a list of settings assigns it.
+fn is_class(value: &[u8]) -> bool {
+    let name = value.rsplit(|b| matches!(b, b'.' | b':')).next().unwrap_or_default();
+    let is_error = [&b"Error"[..], b"Exception"].iter().any(|end| name.ends_with(end));
+    is_error && name[0].is_ascii_uppercase() && is_path(value)
 }
 
 /// Returns a quoted text without the letter before it that names its kind: `f"…"`, `r'…'`.
@@ -265,6 +272,16 @@ mod tests {
         assert!(is_text(b"exc, 'Fatal error: no protocol.')", false, true) && !is_text(b"exc, 'Fatal error: x')", false, false));
         assert!(!is_text(b"close failed, 'error: x')", false, true) && !is_text(b"host, 'error: x' (1)", false, true));
         assert!(!is_text(b"\"error: x\",", false, true) && !is_text(b"`error: x`", false, false));
+    }
+
+    #[test]
+    fn classes_that_are_assigned() {
+        for line in ["failureException = AssertionError", "retry_on = requests.ConnectionError", "E = Errno::AccessError"] {
+            assert!(is_assigned(line.as_bytes()), "{line}");
+        }
+        for line in ["cause = AssertionError: gone", "failed = AssertionError in till", "error = noError", "the cause, it says, = TillError"] {
+            assert!(!is_assigned(line.as_bytes()), "{line}");
+        }
     }
 
     #[test]

@@ -229,7 +229,9 @@ pub(super) fn is_untagged(line: &[u8], at: usize) -> bool {
     let place = line[at..end].strip_suffix(b":").unwrap_or_default();
     let number = place.iter().rev().take_while(|b| b.is_ascii_digit()).count();
     let placed = number > 0 && number < place.len() && place[place.len() - number - 1] == b':' && place.contains(&b'.');
-    placed || line[at..].starts_with(b"::") || tag::find(line, at, Ground::Logger).is_none()
+    // `0x564e7bee2571: note: pointer points here` is a sanitizer's.
+    let is_address = place.starts_with(b"0x");
+    placed || is_address || line[at..].starts_with(b"::") || tag::find(line, at, Ground::Logger).is_none()
 }
 
 /// Returns the end of `[   12.345678]` at `at`, of `[   12.345678s]`
