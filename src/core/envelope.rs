@@ -30,7 +30,7 @@ pub fn unwrap(raw: &[u8], now: Timestamp, place: &mut Place) -> Option<(Vec<u8>,
     let Json::Envelope(envelope) = decode::json(raw, now)? else { return None };
     place.io = envelope.io;
     place.time = envelope.time;
-    place.key = envelope.key;
+    (place.key, place.level) = (envelope.key, envelope.level);
     let text = envelope.text.strip_suffix(b"\n").unwrap_or(&envelope.text).to_vec();
     let partial = envelope.partial && is_piece(raw, &text);
     Some((text, partial))
@@ -39,12 +39,18 @@ pub fn unwrap(raw: &[u8], now: Timestamp, place: &mut Place) -> Option<(Vec<u8>,
 /// Returns where an envelope in JSON begins: at the start of the line, or behind any prefix, a level's included.
 fn opened(raw: &[u8], now: Timestamp) -> Option<usize> {
     let at = brace(raw)?;
-    let opens = OPENS.iter().any(|open| raw[at..].starts_with(open));
+    let opens = OPENS.iter().any(|open| raw[at..].starts_with(open)) || is_journals(&raw[at..]);
     let is_prefix = || {
         let prefix = decode::prefix(raw, now);
         prefix.body == at || prefix.message == at
     };
     (opens && (at == 0 || is_prefix() || follows_cri(raw, at, now))).then_some(at)
+}
+
+/// Whether the journal wraps what a service printed. Its keys are in upper case and come in any order.
+fn is_journals(object: &[u8]) -> bool {
+    let is_key = object.starts_with(b"{\"") && object.get(2).is_some_and(|byte| byte.is_ascii_uppercase() || *byte == b'_');
+    is_key && memmem::find(object, b"\"_TRANSPORT\":\"stdout\"").is_some()
 }
 
 /// Returns where an object in JSON begins: at the start of the line, or after what its transport put before it.

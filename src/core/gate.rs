@@ -259,7 +259,7 @@ fn enter((text, first): (&[u8], (u64, u64)), word: u32, familiar: &[u16], entrie
             (Some(at), _) => push([text[at], text[at + 1], text[at + 2]], at as isize),
             // A word that begins at an odd position has a byte before it.
             (None, &[first, second, ..]) if parity == 1 => (0x40..=0x5F).chain(0..0x20).for_each(|before| push([before, first, second], -1)),
-            (None, &[first, second]) => b"0123456789abcdef".iter().for_each(|&hex| push([first, second, hex], 0)),
+            (None, &[first, second]) => (0x40..=0x5F).chain(0..0x20).for_each(|after| push([first, second, after], 0)),
             _ => {}
         }
     }
@@ -323,6 +323,9 @@ mod tests {
     fn short_words_are_sought_before_what_follows_them() {
         let words = [("SK", true), ("eyJ*", true), ("://*", false)];
         assert_eq!(found(&[("SK*", true)], "SK0f"), [0]);
+        for hay in ["SKz", "SK_", " SK-", "SK"] {
+            assert_eq!(found(&[("SK*", true)], hay), [0], "{hay}");
+        }
         assert_eq!(found(&words[1..], "eyJh http://x"), [0, 1]);
         assert_eq!(found(&words[1..], "eyj"), [] as [usize; 0]);
     }

@@ -1,8 +1,10 @@
 //! Structured lines: JSON and logfmt. A level field decides alone; without one, every string
 //! of the record is read as lines of its own, by the same machines as the lines of a stream.
 
+use std::borrow::Cow;
+
 use super::assemble::{Assembler, Context, InnerText, MAX_TEXT_LINES, is_too_long};
-use super::decode::{self, Json, Record, Text};
+use super::decode::{self, Json, Record, Text, with_error};
 use super::engine::Candidate;
 use super::event::{Event, Lines, Location, RecordPlace, Timestamp};
 use super::extract::{self, Plain};
@@ -22,8 +24,8 @@ const MAX_COMPARED: usize = 64;
 pub enum Structured {
     /// A JSON object.
     Json(Box<Record>),
-    /// `key=value` pairs with a level: the level and the range of the message.
-    Logfmt(Level, Option<(usize, usize)>),
+    /// `key=value` pairs with a level: the level, and the ranges of the message and of its error's words.
+    Logfmt(Level, [Option<(usize, usize)>; 2]),
 }
 
 /// Decodes the line if it is structured. Only called for candidate lines.
@@ -45,8 +47,8 @@ pub fn decode(line: &Line, candidates: &[Candidate]) -> Option<Structured> {
     // What a transport wrote before the pairs does not belong to them.
     let pairs = decode::logfmt(line.body(), line.now())?;
     let from = line.text.len() - line.body().len();
-    let message = pairs.message.or(pairs.error).map(|(start, end)| (start + from, end + from));
-    Some(Structured::Logfmt(pairs.level?, message))
+    let said = [pairs.message, pairs.error].map(|range| range.map(|(start, end)| (start + from, end + from)));
+    Some(Structured::Logfmt(pairs.level?, said))
 }
 
 /// Whether the line is a log record with a structure of its own:
@@ -99,10 +101,11 @@ impl Reading<'_, '_> {
     /// Publishes the events of the line.
     pub fn read(&mut self, structured: Structured) {
         match structured {
-            Structured::Logfmt(level, message) if level >= Level::Error || (level == Level::Warn && self.has_fact(FactKind::Warning)) => {
+            Structured::Logfmt(level, [message, error]) if level >= Level::Error || (level == Level::Warn && self.has_fact(FactKind::Warning)) => {
                 let kind = if level == Level::Warn { FactKind::Warning } else { FactKind::Level };
-                let (from, to) = message.unwrap_or((0, self.line.text.len()));
-                let text = String::from_utf8_lossy(&self.line.text[from..to]).into_owned();
+                let said = |(from, to): (usize, usize)| String::from_utf8_lossy(&self.line.text[from..to]);
+                let text = said(message.or(error).unwrap_or((0, self.line.text.len())));
+                let text = error.and_then(|error| with_error(&text, &said(error))).unwrap_or_else(|| text.into_owned());
                 let mut event = self.plain(self.fact(kind), Lines::new(text), self.line.place.time);
                 event.multiline = extract::clean(self.cx.engine, Lines::of_bytes(std::iter::once(self.line.text)), &mut event.redactions);
                 self.push(event);
@@ -161,12 +164,18 @@ impl Reading<'_, '_> {
     /// Handles a record that states that it is an error: one event, whose details come from its stack.
     fn leveled(&mut self, record: &Record, entry: u16) {
         let (engine, said) = (self.cx.engine, record.message.as_ref().or(record.stack.as_ref()).or_else(|| telling(record)).or(record.strings.first()));
+        // A message such as "Reconciler error" is the same for all faults: the error's own words tell them apart.
+        let both = record.message.as_ref().zip(error_of(record));
+        let full = both.and_then(|(message, error)| Some(Text { text: with_error(&message.text, &error)?, ..message.clone() }));
+        let said = full.as_ref().or(said);
         let mut lines: Lines = said.map(|said| split(&said.text)).unwrap_or_default();
         if let (Some(stack), Some(_)) = (&record.stack, &record.message) {
             lines.append(&split(&stack.text));
         }
         let inner = record.stack.as_ref().or(said).map(|text| self.nested(text, 0)).unwrap_or_default();
-        let mut event = inner.into_iter().next().unwrap_or_else(|| self.plain(entry, headed(record, &lines), record.time));
+        // A rule may find only one of the two: its event would lose the other.
+        let is_whole = |event: &Event| record.stack.is_some() || full.as_ref().is_none_or(|full| full.text.lines().next() == Some(&*event.text));
+        let mut event = inner.into_iter().next().filter(is_whole).unwrap_or_else(|| self.plain(entry, headed(record, &lines), record.time));
         extract::restart(engine, self.cx.origin, &mut event, &self.line.place, record.time);
         event.record = said.map(|said| RecordPlace { pointer: said.pointer.clone(), line: 1 });
         event.truncated |= said.into_iter().chain(&record.stack).any(|text| is_too_long(&text.text));
@@ -239,6 +248,17 @@ impl Reading<'_, '_> {
 fn telling(record: &Record) -> Option<&Text> {
     let says = |text: &&Text| matches!(text.pointer.rsplit('/').next(), Some("message" | "summary" | "text" | "Text" | "title"));
     record.strings.iter().find(says)
+}
+
+/// Returns the words of the record's error, headed by its type.
+fn error_of(record: &Record) -> Option<Cow<'_, str>> {
+    let error = record.error.as_deref()?;
+    Some(match &record.kind {
+        Some(kind) if !error.contains(kind.as_str()) && !record.message.as_ref().is_some_and(|message| message.text.contains(error)) => {
+            format!("{kind}: {error}").into()
+        }
+        _ => error.into(),
+    })
 }
 
 /// Returns the message, headed by the type that a field of the record names.

@@ -106,7 +106,8 @@ impl Redactor {
         }
         let gate = Gate::new(words.iter().map(|(word, exact)| (word.as_str(), *exact)));
         let private_key = file.secret.iter().position(|entry| token_of(&entry.kind) == KeyBlock::TOKEN).map_or(0, |index| 1 << index);
-        let assigned = (0..).zip(&file.secret).filter(|(_, entry)| entry.value == Value::Assigned).fold(0, |all, (index, _)| all | 1 << index);
+        let assigned =
+            (0..).zip(&file.secret).filter(|(_, entry)| matches!(entry.value, Value::Assigned | Value::Hinted)).fold(0, |all, (index, _)| all | 1 << index);
         let secrets = file.secret.into_iter().map(Secret::new).collect();
         let plain = Plain { placeholders: file.placeholder.into_iter().flat_map(|entry| entry.words).collect(), prose: file.prose };
         Ok(Self { gate, words, owners, assigned, private_key, secrets, plain })

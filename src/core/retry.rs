@@ -241,13 +241,21 @@ pub fn http_status(text: &str) -> Option<u16> {
         let digits = bytes.get(at..at + 3)?;
         let free = |b: Option<&u8>| !b.is_some_and(|&b| b.is_ascii_alphanumeric() || b == b'_' || b == b'%');
         let alone = digits.iter().all(u8::is_ascii_digit) && (at == 0 || free(bytes.get(at - 1))) && free(bytes.get(at + 3));
-        (alone && (says_status(&text[..at]) || is_phrase(&text[at + 3..]))).then(|| text[at..at + 3].parse().ok()).flatten()
+        (alone && (says_status(&text[..at]) || is_phrase(&text[at + 3..]) || follows_phrase(&text[..at], &text[at + 3..])))
+            .then(|| text[at..at + 3].parse().ok())
+            .flatten()
     })
 }
 
 fn is_phrase(after: &str) -> bool {
     let after = after.trim_start_matches([' ', ':', '-', '(']).as_bytes();
     PHRASES.iter().any(|phrase| after.get(..phrase.len()).is_some_and(|head| head.eq_ignore_ascii_case(phrase.as_bytes())))
+}
+
+/// Whether the number stands in brackets after its phrase: `Internal Server Error (500)`.
+fn follows_phrase(before: &str, after: &str) -> bool {
+    let head = before.strip_suffix(" (").filter(|_| after.starts_with(')'));
+    head.is_some_and(|head| PHRASES.iter().any(|phrase| ends_with(head.as_bytes(), phrase)))
 }
 
 /// Whether the words before a number mark it as a status: `HTTP/1.1 `, `status code: `, `"status":`, `API Error: `.
@@ -260,10 +268,13 @@ fn says_status(before: &str) -> bool {
         head = head.strip_suffix(filler).unwrap_or(head);
     }
     let head = head.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '/').as_bytes();
-    BEFORE.iter().any(|words| {
-        let Some(start) = head.len().checked_sub(words.len()) else { return false };
-        head[start..].eq_ignore_ascii_case(words.as_bytes()) && !(start > 0 && (head[start - 1].is_ascii_alphanumeric()))
-    })
+    BEFORE.iter().any(|words| ends_with(head, words))
+}
+
+/// Whether `head` ends with the words, in any case, and not in the middle of another.
+fn ends_with(head: &[u8], words: &str) -> bool {
+    let Some(start) = head.len().checked_sub(words.len()) else { return false };
+    head[start..].eq_ignore_ascii_case(words.as_bytes()) && !(start > 0 && (head[start - 1].is_ascii_alphanumeric()))
 }
 
 /// Longest reset time that is kept, in bytes.

@@ -94,6 +94,35 @@ fn messages() {
     assert_eq!(judge(&saying("connect ENOENT /var/run/docker.sock")), (true, false, Transient));
 }
 
+/// What tools print for faults that pass, and what only resembles it. (A line is asked more strictly than a message.)
+#[test]
+fn lines_of_tools() {
+    for (line, class, reason) in [
+        ("error: RPC failed; curl 56 GnuTLS recv error (-54): Error in the pull function.", Transient, "network"),
+        ("error: RPC failed; curl 22 The requested URL returned error: 413", Permanent, "http_client_error"),
+        ("fatal: early EOF", Transient, "network"),
+        ("fatal: early EOFs", Unknown, "unmatched"),
+        ("  [56] Failure when receiving data from the peer (Recv failure)", Transient, "network"),
+        ("An error occurred (SlowDown) when calling the PutObject operation: Please reduce your request rate.", Transient, "api_rate_limit"),
+        ("E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 77 (apt)", Transient, "busy"),
+        ("E: Could not get lock /var/lib/dpkg/lock-frontend - open (13: Permission denied)", Unknown, "unmatched"),
+        ("FATAL:  the database system is starting up", Transient, "busy"),
+        ("FATAL:  database \"shop\" does not exist", Unknown, "unmatched"),
+        ("ERROR:  could not serialize access due to concurrent update", Transient, "busy"),
+        ("ERROR:  deadlock detected", Transient, "busy"),
+        ("ERROR 1213 (40001): Deadlock found when trying to get lock; try restarting transaction", Transient, "busy"),
+        ("fatal error: all goroutines are asleep - deadlock!", Unknown, "unmatched"),
+        ("Error: Internal Server Error (500)", Transient, "http_retryable"),
+        ("UnixHTTPConnectionPool: Read timed out", Transient, "network"),
+        ("the connectionpools test timed out", Unknown, "unmatched"),
+    ] {
+        let mut hits = Hits::default();
+        Table::builtin().hits(line, &mut hits);
+        let asked = Asked { texts: [line, "", ""], hits, status: http_status(line), exit_code: None, alone: false };
+        assert_eq!(retry(&asked, false), (class, reason), "{line}");
+    }
+}
+
 #[test]
 fn any_other_object_is_one_tasks_failure() {
     let error = StructuredError { name: Some("TypeError"), ..saying("x is not a function") };
@@ -133,6 +162,9 @@ fn status_needs_words_around_the_number() {
         ("HTTP Error 404: Not Found", Some(404)),
         ("server responded with a status of 502", Some(502)),
         ("curl: (22) The requested URL returned error: 403", Some(403)),
+        ("Error: Internal Server Error (500)", Some(500)),
+        ("merge conflict (500 lines)", None),
+        ("Internal Server Errors (500)", None),
         ("processed 429 rows", None),
         ("line 404", None),
         ("exit status 1", None),

@@ -38,6 +38,8 @@ impl Library {
     #[must_use]
     pub fn owns(&self, function: &str, file: &str) -> bool {
         let file = file.as_bytes();
+        // The JVM names the class loader first: `app//org.junit.Assert.fail`.
+        let function = function.split_once("//").map_or(function, |(_, function)| function);
         self.begins(function.as_bytes()) || self.stands_in(file) || file.last_chunk::<1>().is_some_and(|last| self.begins(last))
     }
 
@@ -83,6 +85,7 @@ mod tests {
         let library = Library::new(["node_modules", "java.", "/", "std::"].map(str::to_owned).to_vec());
         assert!(library.owns("", "/srv/x.js") && library.owns("", "x/") && library.owns("f", "a node_modules"));
         assert!(library.owns("java.lang.X", "") && library.owns("std::panic", "x.rs"));
+        assert!(library.owns("app//java.lang.X", "X.java") && !library.owns("app//shop.java.X", "X.java") && !library.owns("a/java.X", "X.java"));
         assert!(!library.owns("my.java.X", "x.rs") && !library.owns("f", "node_module") && !library.owns("jav", "j") && !library.owns("", ""));
         assert!(!Library::default().owns("main", "/srv/x.js"));
     }

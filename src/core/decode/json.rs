@@ -2,9 +2,10 @@
 //! the object once into a flat list of leaves in document order; `record` gives them meaning. Depth and the
 //! number of leaves are bounded, and what lies deeper is skipped. Neither text nor numbers are judged.
 
+use super::level::severity;
 use super::record::{Record, record};
 use super::time::parse_any_time;
-use crate::core::event::{Io, Timestamp};
+use crate::core::event::{Io, Level, Timestamp};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
@@ -25,7 +26,7 @@ pub enum Json {
     Record(Box<Record>),
 }
 
-/// A line of another program, wrapped by docker, a Kubernetes shipper or `go test -json`.
+/// A line of another program, wrapped by docker, a Kubernetes shipper, the journal or `go test -json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Envelope {
     /// The text, without its line end.
@@ -36,8 +37,10 @@ pub struct Envelope {
     pub time: Option<Timestamp>,
     /// Whether the text had no line end: then it continues in the next record of the same output and key.
     pub partial: bool,
-    /// Container, or Go package and test.
+    /// Container, program, or Go package and test.
     pub key: Option<String>,
+    /// The level that the program stated to the wrapper.
+    pub level: Option<Level>,
 }
 
 /// Reads a line that is one JSON object, with or without blanks around
@@ -134,7 +137,7 @@ pub fn time_of(leaf: &Leaf<'_>, now: Timestamp) -> Option<Timestamp> {
 }
 
 fn envelope(leaves: &[Leaf<'_>], now: Timestamp) -> Option<Envelope> {
-    go_test(leaves, now).or_else(|| container(leaves, now))
+    go_test(leaves, now).or_else(|| container(leaves, now)).or_else(|| journal(leaves, now))
 }
 
 /// Unwraps docker's `{"log":"…\n","stream":"stderr","time":"…"}`
@@ -159,6 +162,23 @@ fn go_test(leaves: &[Leaf<'_>], now: Timestamp) -> Option<Envelope> {
         None => package,
     };
     Some(Envelope { key: Some(key), ..unwrapped(text, leaves, now) })
+}
+
+/// Unwraps a line that a service printed, as `journalctl -o json` shows it. The journal adds priority 6, which nobody stated.
+fn journal(leaves: &[Leaf<'_>], now: Timestamp) -> Option<Envelope> {
+    let is = |path: &str, wanted: &str| first(leaves, &[path], |leaf| leaf.text()) == Some(wanted);
+    if !is("_transport", "stdout") {
+        return None;
+    }
+    let level = first(leaves, &["priority"], Leaf::int).filter(|priority| *priority != 6).map(severity);
+    let text = string(leaves, "message").filter(|text| !text.contains('\n'))?;
+    let name = text_at(leaves, &["syslog_identifier", "_comm", "_systemd_unit"]);
+    let key = match (name, text_at(leaves, &["_pid", "syslog_pid"])) {
+        (Some(name), Some(process)) => Some(format!("{name}[{process}]")),
+        (name, process) => name.or(process),
+    };
+    let time = first(leaves, &["__realtime_timestamp", "_source_realtime_timestamp"], |leaf| time_of(leaf, now));
+    Some(Envelope { text: text.as_bytes().to_vec(), time, key, level, ..Envelope::default() })
 }
 
 fn string<'l>(leaves: &'l [Leaf<'_>], path: &str) -> Option<&'l str> {

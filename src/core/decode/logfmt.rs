@@ -40,7 +40,7 @@ pub struct Logfmt {
     pub time: Option<Timestamp>,
     /// `msg`, `message`.
     pub message: Option<(usize, usize)>,
-    /// `err`, `error`, if it names one.
+    /// `err`, `error` and the like, if it names one.
     pub error: Option<(usize, usize)>,
 }
 
@@ -97,7 +97,7 @@ impl Logfmt {
                 self.time = self.time.or_else(|| parse_any_time(value, now));
                 false
             }
-            b"err" | b"error" if said => {
+            b"err" | b"error" | b"error.message" | b"exception.message" | b"cause" | b"Error" if said => {
                 self.error = self.error.or(Some(pair.value));
                 false
             }

@@ -26,7 +26,7 @@ pub use json::{Envelope, Json, json};
 pub use level::{level_word, loose_level};
 pub use logfmt::{Logfmt, logfmt};
 pub use prefix::{Prefix, has_name, prefix};
-pub use record::{Record, Text};
+pub use record::{Record, Text, with_error};
 pub use rfc5424::{Stated, syslog};
 pub use time::{parse_any_time, parse_time_at};
 

@@ -6,7 +6,10 @@ use super::json::{Leaf, Scalar, first, text_at, time_of};
 use crate::core::event::{Level, Timestamp};
 
 mod level;
+mod words;
 use level::level;
+pub use words::with_error;
+use words::{is_none, words};
 
 /// Maximum number of string values kept besides message and stack.
 const MAX_STRINGS: usize = 64;
@@ -94,6 +97,8 @@ pub struct Record {
     pub message: Option<Text>,
     /// The stack trace, or the error printed over several lines.
     pub stack: Option<Text>,
+    /// The words of the error beside the message, unless the level says that it is none.
+    pub error: Option<String>,
     /// Type or name of the error.
     pub kind: Option<String>,
     /// All other string values in document order, at most 64.
@@ -123,11 +128,15 @@ pub fn record(leaves: &[Leaf<'_>], now: Timestamp) -> Record {
     let stack = leaves.iter().find(|leaf| is_stack(leaf));
     let message = first(leaves, &MESSAGES, |leaf| leaf.text().map(|_| leaf)).filter(|m| !same(Some(*m), stack));
     let other = |leaf: &&Leaf<'_>| !same(Some(*leaf), stack) && !same(Some(*leaf), message);
+    let level = level(leaves);
+    // Of most records, nobody wants to know.
+    let error = if level.is_some_and(|level| level < Level::Error) { None } else { words(leaves).filter(|error| other(error)) };
     Record {
-        level: level(leaves),
+        level,
         time: first(leaves, &TIMES, |leaf| time_of(leaf, now)),
         message: message.and_then(text).or_else(|| journal_bytes(leaves)),
         stack: stack.and_then(text),
+        error: error.and_then(|error| Some(error.text()?.to_owned())),
         kind: text_at(leaves, &KINDS),
         strings: leaves.iter().filter(other).filter_map(text).take(MAX_STRINGS).collect(),
         truthy_error: leaves.iter().any(is_truthy_error),
@@ -167,7 +176,7 @@ fn is_truthy_error(leaf: &Leaf<'_>) -> bool {
     let named = leaf.pointer.split('/').any(|key| ERRORS.iter().any(|name| name.eq_ignore_ascii_case(key)));
     named
         && match &leaf.value {
-            Scalar::Text(text) => !["", "null", "none", "nil", "<nil>", "false", "0", "no"].iter().any(|none| none.eq_ignore_ascii_case(text)),
+            Scalar::Text(text) => !is_none(text),
             Scalar::Int(number) => *number != 0,
             Scalar::Float(number) => *number != 0.0,
             Scalar::Bool(value) => *value,
@@ -332,6 +341,7 @@ mod tests {
         assert_eq!(got.status, Some(503));
         assert_eq!(got.stack.map(|s| s.pointer).as_deref(), Some("/err/stack"));
         assert!(got.truthy_error);
+        assert_eq!(got.error.as_deref(), Some("x is undefined"));
         let rest: Vec<_> = got.strings.iter().map(|s| s.pointer.as_str()).collect();
         assert_eq!(rest, ["/err/type", "/err/message", "/err/code", "/req/url"]);
     }
@@ -339,6 +349,7 @@ mod tests {
     #[test]
     fn reads_callers_times_and_codes() {
         let zap = read(r#"{"level":"error","ts":1716723772.6014807,"caller":"pkg/file.go:12","stacktrace":"a\nb","error":"x"}"#);
+        assert_eq!((zap.message.map(|message| message.pointer).as_deref(), zap.error), (Some("/error"), None));
         assert_eq!(zap.caller, Some(("pkg/file.go".into(), 12)));
         assert_eq!(zap.time, Some(Timestamp(1_716_723_772_601_481)));
         assert_eq!(zap.stack.map(|s| s.text).as_deref(), Some("a\nb"));

@@ -37,6 +37,7 @@ fn named(line: &[u8], at: usize) -> Option<Writer> {
     let end = run(line, at, is_name);
     match byte(line, end) {
         b' ' | b'\t' => service(line, at)
+            .or_else(|| ended_service(line, at))
             .or_else(|| runner::pod(line, at))
             .or_else(|| runner::build_step(line, at).filter(|_| byte(line, at) == b'S'))
             .or_else(|| runner::provisioner(line, at).filter(|_| byte(line, end + 1) == b'(')),
@@ -136,6 +137,16 @@ fn service(line: &[u8], at: usize) -> Option<Writer> {
         return None;
     }
     Some(Writer::new((at, end), text))
+}
+
+/// `db-1 exited with code 1`: what docker compose says of a container between the lines of others. All of it is the text.
+fn ended_service(line: &[u8], at: usize) -> Option<Writer> {
+    let end = run(line, at, is_name);
+    let name = &line[at..end];
+    let number = name.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+    let code = rest(line, end).strip_prefix(b" exited with code ")?;
+    let is_numbered = number > 0 && name[..name.len() - number].ends_with(b"-");
+    (at == 0 && is_numbered && digits(code, 0) > 0).then(|| Writer::new((at, end), at))
 }
 
 /// Whether further cells of a table follow; a listing's number and bar do not count (`2 |     let x`, `  |     ^`).

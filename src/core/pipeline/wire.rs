@@ -4,7 +4,7 @@
 
 use super::{DRESSED, Stream};
 use crate::core::decode;
-use crate::core::engine::Candidate;
+use crate::core::engine::{Candidate, Engine};
 use crate::core::event::{Sender, Timestamp};
 use crate::core::frame::Buffer;
 use crate::core::line::Place;
@@ -22,6 +22,10 @@ pub(super) struct Wire {
 }
 
 impl Wire {
+    fn new(engine: &Engine) -> Self {
+        Self { error: engine.rules.fact(FactKind::Level), warning: engine.rules.fact(FactKind::Warning) }
+    }
+
     /// Returns the entry that a level leads to by itself.
     fn entry(self, level: Level) -> Option<u16> {
         match level {
@@ -43,7 +47,7 @@ impl Stream {
     /// Treats lines that begin with `<PRI>` as syslog messages.
     #[must_use]
     pub fn with_syslog(mut self) -> Self {
-        self.wire = Some(Wire { error: self.engine.rules.fact(FactKind::Level), warning: self.engine.rules.fact(FactKind::Warning) });
+        self.wire = Some(Wire::new(&self.engine));
         self
     }
 
@@ -85,9 +89,11 @@ impl Stream {
         Some((raw[said.text.min(raw.len())..].to_vec(), false))
     }
 
-    /// Lets the severity override what the literals of the text say. A JSON record in the text has a level of its own.
+    /// Lets the severity, which a message or an entry of the journal states, override what the literals of the text
+    /// say. A JSON record in the text has a level of its own.
     pub(super) fn decide(&self, place: &Place, text: &[u8], candidates: &mut Vec<Candidate>) {
-        let (Some(wire), Some(level)) = (self.wire, place.level) else { return };
+        let Some(level) = place.level else { return };
+        let wire = self.wire.unwrap_or_else(|| Wire::new(&self.engine));
         if level < Level::Error && !text.trim_ascii_start().starts_with(b"{") {
             candidates.clear();
         }
@@ -103,7 +109,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::core::engine::{Engine, Limits};
+    use crate::core::engine::Limits;
     use crate::core::event::Event;
     use crate::core::extract::Origin;
     use crate::rules::RuleSet;

@@ -15,6 +15,8 @@ pub(super) enum Value {
     Userinfo,
     /// What follows a key.
     Assigned,
+    /// What follows a key that is also an ordinary word.
+    Hinted,
     /// What follows a flag that is named after it.
     Flag,
     /// What a program takes for a password by its position.
@@ -41,6 +43,7 @@ impl Plain {
             Value::Flag => caps.get(0).is_some_and(|whole| self.is_flag(whole.as_str(), found, &text[whole.end()..])),
             Value::Argument => !self.says_nothing(found) && !found.starts_with('-') && !is_pair_of_numbers(found),
             Value::Login => is_login(found),
+            Value::Hinted => caps.get(0).is_some_and(|whole| self.is_hinted(text, whole.start(), whole.as_str(), found)),
             Value::Assigned => caps.get(0).is_some_and(|whole| self.is_assigned(text, whole.start(), whole.as_str(), found)),
         }
     }
@@ -48,13 +51,17 @@ impl Plain {
     /// Whether the value of `key = value`, which starts at `start`, is a secret rather than prose, code or a placeholder.
     fn is_assigned(&self, text: &str, start: usize, whole: &str, value: &str) -> bool {
         let head = &whole[..whole.len() - value.len()];
-        let key = head.split(['"', '\'', '\\', ' ', '\t', '=', ':']).next().unwrap_or_default().to_ascii_lowercase();
+        let key = key_of(head);
         let quoted = head.ends_with(['"', '\'']);
         if self.says_nothing(value) || (key == "pwd" && value.starts_with(['/', '~'])) {
             return false;
         }
         let weak = key.ends_with("token") || key.starts_with("credential");
         if weak && (value.len() < 6 || value.bytes().all(|b| b.is_ascii_digit()) || !value.bytes().any(|b| b.is_ascii_alphanumeric())) {
+            return false;
+        }
+        // `second_pass=12` counts.
+        if key == "_pass" && (value.len() < 4 || value.bytes().all(|b| b.is_ascii_digit())) {
             return false;
         }
         // `key = await f()` is displayed code; a value on its own has digits if it is worth anything.
@@ -65,6 +72,16 @@ impl Plain {
         // `key: value` is prose more often than data: "Invalid token: foo".
         let prose = !quoted && !head.contains('=') && !head.ends_with(':');
         !prose || (!complains(&text[..start]) && (is_mixed(value) && value.len() >= 6 || alone))
+    }
+
+    /// Whether the value of `pass = value`, which starts at `start`, is a secret rather than a count, a time, a path, or the name of a test or a compiler's pass.
+    fn is_hinted(&self, text: &str, start: usize, whole: &str, value: &str) -> bool {
+        let head = &whole[..whole.len() - value.len()];
+        let unit = value.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
+        let is_amount = value.starts_with(|c: char| c.is_ascii_digit()) && unit <= 3;
+        let is_name = value.contains(['/', ':']) || value.to_ascii_lowercase().contains("test");
+        let is_prose = key_of(head) == "pass" && head.ends_with([':', ' ']) && !head.contains('=') && !stands_alone(text, start, start + whole.len(), value);
+        value.len() >= 6 && is_mixed(value) && !is_amount && !is_name && !is_prose && self.is_assigned(text, start, whole, value)
     }
 
     /// Whether it holds a password, or a token that needs none.
@@ -111,6 +128,11 @@ impl Plain {
             || bare.bytes().all(|b| !b.is_ascii_alphanumeric() && b < 0x80)
             || self.placeholders.iter().any(|word| bare.trim_end_matches('.').eq_ignore_ascii_case(word))
     }
+}
+
+/// Returns the key, in lower case, with which the text before a value begins.
+fn key_of(head: &str) -> String {
+    head.split(['"', '\'', '\\', ' ', '\t', '=', ':']).next().unwrap_or_default().to_ascii_lowercase()
 }
 
 /// Whether the value has letters and digits.
