@@ -184,7 +184,7 @@ impl Follower {
             node: mark.node,
             reader: ReaderOf { shared: Arc::new(Mutex::new(reader)), is_open },
             mark,
-            activity: Activity { changed_at: now, written: 0, is_new: true },
+            activity: Activity { changed_at: now, written: 0, seen_size: 0, is_new: true },
             life: Life::default(),
             errands: Errands::default(),
         };

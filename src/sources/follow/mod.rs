@@ -320,6 +320,9 @@ impl Follower {
         if let Some(mark) = &turn.mark {
             file.mark.clone_from(mark);
         }
+        if !turn.lost && turn.trouble.is_none() {
+            file.activity.seen_size = 0;
+        }
         if !file.reader.is_open && !turn.lost {
             file.reader.is_open = true;
             self.descriptors.open += 1;
