@@ -64,7 +64,8 @@ impl<'a> CommandLine<'a> {
     pub fn own<'o>(&self, output: &'o str) -> &'o str {
         let bare = self.deciding().map(|command| command.bare().into_owned()).unwrap_or_default();
         let name = bare.split(' ').next().unwrap_or_default();
-        if name == "git" && ["fatal: ", "error: "].iter().any(|head| output.trim_start().starts_with(head)) {
+        let begins = |head: &str| output.trim_start().starts_with(head);
+        if name == "git" && (begins("fatal: ") || begins("error: ") && !prints_file(&bare)) {
             return output;
         }
         let is_own = |line: &&str| line.trim_end().is_empty() || !name.is_empty() && line.strip_prefix(name).is_some_and(|rest| rest.starts_with(": "));
@@ -163,6 +164,16 @@ fn subcommand(options: &str) -> &str {
         }
     }
     &options[at..]
+}
+
+/// Whether git prints the text of a file, which may begin with any word. If it cannot, its own word is `fatal`.
+fn prints_file(command: &str) -> bool {
+    let mut words = command.split_ascii_whitespace().skip(1);
+    match words.next() {
+        Some("cat-file") => true,
+        Some("show") => words.any(|word| !word.starts_with('-') && word.contains(':')),
+        _ => false,
+    }
 }
 
 /// Walks over a command line.
@@ -410,6 +421,13 @@ mod tests {
         assert_eq!(own("cd /x && cat nosuch", "cat: nosuch: No such file or directory\n"), "cat: nosuch: No such file or directory\n");
         assert_eq!(own("cat nosuch a.log", "cat: nosuch: No such file\nERROR: quoted"), "cat: nosuch: No such file\n");
         assert_eq!(own("git show nosuch", "fatal: bad revision\nUse '--'"), "fatal: bad revision\nUse '--'");
+        assert_eq!(own("git show HEAD:nosuch", "fatal: path 'nosuch' does not exist"), "fatal: path 'nosuch' does not exist");
+        assert_eq!(own("git show -s abc", "error: bad object abc"), "error: bad object abc");
+        for (line, output) in
+            [("git show HEAD:a.log", "error: x"), ("cd x && git -C y show --textconv 'v1:b/a.log'", "error: x"), ("git cat-file -p 1a2b", "error: x")]
+        {
+            assert_eq!(own(line, output), "", "{line}");
+        }
         for (line, output) in [("", "cat: x"), ("cat a", ""), ("cat build.log", "make: *** [all] Error 2"), ("git log", "commit 1\nfatal: x")] {
             assert_eq!(own(line, output), "", "{line}");
         }
