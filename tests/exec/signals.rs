@@ -17,6 +17,29 @@ fn signals_are_handed_on() {
     }
 }
 
+/// Until someone reads a named pipe, siftd waits, and a signal ends the wait: there is no command yet that could have it.
+#[test]
+fn a_pipe_that_nobody_reads_is_waited_for_until_a_signal() {
+    let folder = Folder::new();
+    folder.shell("mkfifo pipe").ended(0);
+    let flags = ["exec", "--events", "pipe", "--", "sh", "-c", "echo 'KeyError: x' >&2; exit 3"];
+    let child = folder.heedful(flags).spawn().unwrap();
+    let mut waits = 0;
+    until("it waits", || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap_or_default();
+        // For so long it sleeps only here.
+        waits = if stat.contains("(siftd) S") { waits + 1 } else { 0 };
+        waits > 60
+    });
+    folder.shell(&format!("kill -TERM {}", child.id()));
+    let done = Done::of(child);
+    assert_eq!((std::os::unix::process::ExitStatusExt::signal(&done.0.status), done.out()), (Some(15), String::new()));
+
+    let child = folder.heedful(flags).spawn().unwrap();
+    assert!(folder.shell("cat pipe").ended(0).out().contains("\"text\":\"KeyError: x\""));
+    Done::of(child).ended(3);
+}
+
 #[test]
 fn a_signal_that_ends_the_command_shows_in_the_code() {
     let folder = Folder::new();
