@@ -358,7 +358,21 @@ fn events_of_a_live_pipe_come_before_its_end() {
     let mut first = vec![0; 20];
     child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
     drop(pipe);
-    assert!(child.wait_with_output().unwrap().status.success());
+    assert!(Done::of(child).0.status.success());
+}
+
+/// A `\r` alone ends no line (progress bars overwrite theirs with it): a file of the classic Mac OS is one line, however long.
+#[test]
+fn a_file_without_a_newline_is_one_line() {
+    let folder = Folder::new();
+    let line = |text: &str| error(text).replace('\n', "\r");
+    folder.write("small.log", "fine\r".to_owned() + &line("first") + "fine\r" + &line("second"));
+    folder.write("large.log", line("first") + &"all is well\r".repeat(300_000) + &line("last"));
+    for name in ["small.log", "large.log"] {
+        let records = folder.siftd(["scan", name]).ended(0).records();
+        let lines: Vec<_> = records.iter().map(|record| record["line_num"].as_u64()).collect();
+        assert_eq!(lines, [Some(1)], "{name}");
+    }
 }
 
 /// What was read is written, including an error whose end was not seen, and siftd ends by the signal.
