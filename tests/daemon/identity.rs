@@ -358,6 +358,27 @@ fn what_was_read_and_is_gone_is_no_loss() {
     }
 }
 
+/// A binary file is left out: what was never to be read is not lost.
+#[test]
+fn what_is_no_log_and_is_gone_is_no_loss() {
+    for is_down in [false, true] {
+        let mut world = World::new(&["logs/*"]);
+        fs::write(world.path("a.bin"), (0..=255).cycle().take(5000).collect::<Vec<u8>>()).unwrap();
+        let mut rig = Rig::start(&world);
+        rest(&mut world, &mut rig);
+        if is_down {
+            rig.stop(&world);
+            fs::remove_file(world.path("a.bin")).unwrap();
+            rig = Rig::start(&world);
+        } else {
+            fs::remove_file(world.path("a.bin")).unwrap();
+        }
+        world.append("b.log", &error("one"));
+        rig.wait(&mut world);
+        assert_eq!(bare(&world), ["one"]);
+    }
+}
+
 #[test]
 fn rule_3_a_known_file_goes_on_where_it_was() {
     let (mut world, rig) = one_is_read();

@@ -34,7 +34,7 @@ impl Follower {
                 // For a compressed file, `mark.size` is its size when it was read.
                 let is_packed = is_packed(&file.names.path);
                 let known = if is_packed { file.mark.size } else { file.mark.read };
-                file.activity.seen_size = if is_packed { 0 } else { seen.size };
+                file.activity.seen_size = if is_packed || file.life.is_left_out { 0 } else { seen.size };
                 if is_written || seen.size != known {
                     self.turns.queue(id);
                 } else if now.0 - file.activity.changed_at.0 > RECENT_US {
