@@ -156,6 +156,16 @@ fn what_waits_for_a_verdict_keeps_its_place() {
     }
 }
 
+/// The compiler's count of its errors is no further event, whether they wait for a verdict or not.
+#[test]
+fn what_waits_for_a_verdict_explains_the_status_line_after_it() {
+    let printed = "error[E0425]: cannot find value `iter` in this scope\n --> src/lib.rs:5:27\n  |\n5 |     iter.next();\n  |     ^^^^\n\nerror: aborting due to 1 previous error\n\n";
+    for (end, lines) in [("--- PASS: TestMode (0.00s)\nPASS\n", &[][..]), ("", &[2])] {
+        let found = events(&usual(), format!("=== RUN   TestMode\n{printed}{end}"));
+        assert_eq!(found.iter().map(|event| event.line_num).collect::<Vec<_>>(), lines, "{end:?}");
+    }
+}
+
 /// What is held back is bounded: the oldest is released first.
 #[test]
 fn invariant_7_what_waits_for_a_verdict_is_bounded() {

@@ -46,6 +46,18 @@ fn invariant_11_a_line_hides_no_error_after_it() {
     }
 }
 
+/// What takes any line as its own, such as R's report of a failed test, ends where a CI runner begins the next step.
+#[test]
+fn no_trace_goes_on_beyond_a_step() {
+    let failed = "── Failure (test-till.R:3:3): the till adds up ──\n`till` not equal to 5.\n1/1 mismatches\n";
+    for step in
+        ["##[group]Run make", "::group::make", "section_start:1700000000:step_script", "travis_fold:start:make", "2026-11-20T13:00:00.0000000Z ##[endgroup]"]
+    {
+        let found = scan(format!("{failed}{step}\nmake: Nothing to be done\n"));
+        assert_eq!(found.iter().map(|event| (event.line_num, event.line_end)).collect::<Vec<_>>(), [(1, 3)], "{step}");
+    }
+}
+
 /// A waiting status line becomes the first line of the next one, or an event of its own, but never both.
 #[test]
 fn no_id_is_given_twice_where_a_status_line_begins_with_another() {

@@ -51,6 +51,11 @@ impl Held {
         self.0.retain(|waiting| waiting.is_certain);
     }
 
+    /// Returns who will claim once the waiting events count, and the last line of each.
+    pub(super) fn claims(&self) -> impl Iterator<Item = (Claimant, u64)> {
+        self.0.iter().filter_map(|waiting| waiting.claim.as_ref().map(|(who, _)| (*who, waiting.last_num)))
+    }
+
     /// Returns the smallest offset at which a waiting event began.
     pub(super) fn oldest(&self) -> Option<u64> {
         self.0.iter().map(|waiting| waiting.anchor).min()
@@ -93,7 +98,7 @@ impl Assembler {
     }
 
     /// Whether `place`, a line and an index within it, is in a region with verdicts.
-    fn is_tried(&self, cx: &Context, place: (u64, u32)) -> bool {
+    pub(super) fn is_tried(&self, cx: &Context, place: (u64, u32)) -> bool {
         self.regions.iter().any(|open| open.since < place && region(cx, open.entry).is_some_and(Region::has_verdicts))
     }
 

@@ -19,7 +19,10 @@ impl Assembler {
             self.notes.claim(Claimant { family, passing: false }, key.as_deref(), line.place.num);
             return;
         }
-        if self.notes.find_claim(note, key.as_deref(), text, line.place.num) || (key.is_none() && self.is_told_by_open(cx, note, line)) {
+        if self.notes.find_claim(note, key.as_deref(), text, line.place.num) {
+            return;
+        }
+        if key.is_none() && (self.is_told_by_open(cx, note, line) || self.is_told_by_held(cx, found.entry, note, line)) {
             return;
         }
         let back = if line.place.inner == 0 { cx.back } else { LookBack::default() };
@@ -44,5 +47,14 @@ impl Assembler {
         let entries = &cx.engine.rules.entries;
         let told = |trace: &OpenTrace, entry: u16| explains(Claimant::of(&entries[usize::from(entry)]), note, line.place.num.saturating_sub(trace.last_num));
         self.open.iter().any(|trace| trace.waits && trace.is_single() && trace.rivals().any(|entry| told(trace, entry)))
+    }
+
+    /// Whether an event that waits for the same verdict as `note` would wait for says the same. A pass takes back both.
+    fn is_told_by_held(&self, cx: &Context, entry: u16, note: &Note, line: &Line) -> bool {
+        let rules = &cx.engine.rules;
+        let is_runner = rules.families[usize::from(rules.entries[usize::from(entry)].family)].test;
+        !is_runner
+            && self.is_tried(cx, (line.place.num, line.place.inner))
+            && self.held.claims().any(|(who, last)| explains(who, note, line.place.num.saturating_sub(last)))
     }
 }

@@ -150,6 +150,9 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[
     if keyed && trace.key.as_deref() != line.key() {
         return Offer::Elsewhere;
     }
+    if shown::begins_step(line.body()) {
+        return Offer::Ended;
+    }
     if trace.unproven && !trace.proves_head(restamped) {
         return Offer::Ended;
     }

@@ -48,6 +48,19 @@ pub fn stands_alone(line: &[u8]) -> bool {
     }
 }
 
+/// Whether the line is a CI runner's mark between two steps, which no program's output spans: GitHub Actions' and Azure
+/// Pipelines' groups and sections, GitLab's sections, Travis' folds.
+#[must_use]
+pub fn begins_step(line: &[u8]) -> bool {
+    const GROUPS: [&[u8]; 4] = [b"##[group]", b"##[endgroup]", b"##[section]", b"##[command]"];
+    const MARKS: [&[u8]; 6] = [b"::group::", b"::endgroup::", b"section_start:1", b"section_end:1", b"travis_fold:", b"travis_time:"];
+    match line.first() {
+        Some(b'#') => GROUPS.iter().any(|mark| line.starts_with(mark)),
+        Some(b':' | b's' | b't') => MARKS.iter().any(|mark| line.starts_with(mark)),
+        _ => false,
+    }
+}
+
 /// Whether the line is of a numbered listing: `   12\tcode`, `12→code`, `>  12 | code`.
 pub fn is_numbered(line: &[u8]) -> bool {
     let text = line.trim_ascii_start();

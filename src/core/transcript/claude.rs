@@ -39,6 +39,7 @@ pub fn knows(record: &Value) -> bool {
         // Blocks that stand alone, cut out of a message.
         "tool_result" => has("tool_use_id") || has("toolId") && has("isError"),
         "tool_use" => has("id") && has("name") && has("input"),
+        "tool_call" => has("toolId") && has("parameters"),
         "thinking" => has("thinking"),
         _ => false,
     }
@@ -47,7 +48,8 @@ pub fn knows(record: &Value) -> bool {
 pub fn read(record: &Value, out: &mut Vec<Said>) -> bool {
     let Some(kind) = text(record, "/type") else { return false };
     // Cursor's calls have a session, too.
-    if kind == "tool_call" || (!TYPES.contains(&kind) && first(record, &["/sessionId", "/session_id", "/messageId"]).is_none()) {
+    let is_call = kind == "tool_call" && text(record, "/toolId").is_some();
+    if kind == "tool_call" && !is_call || (!TYPES.contains(&kind) && first(record, &["/sessionId", "/session_id", "/messageId"]).is_none() && !is_call) {
         return false;
     }
     if let Some(session) = first(record, &["/sessionId", "/session_id"]) {
@@ -59,6 +61,7 @@ pub fn read(record: &Value, out: &mut Vec<Said>) -> bool {
         "system" => system(record, out),
         "attachment" => attachment(record, out),
         "rate_limit_event" => limit(record, out),
+        "tool_call" => droid_call(record, out),
         "tool_result" if text(record, "/toolId").is_some() => droid(record, out),
         "tool_result" => block(record, (record, ""), out),
         "tool_use" => call(record, out),
@@ -101,9 +104,9 @@ fn results(record: &Value, base: &str, out: &mut Vec<Said>) {
             let key = if record.get("toolUseResult").is_some() { "toolUseResult" } else { "tool_use_result" };
             let pointer = format!("{base}/{key}/stderr");
             out.push(Said::Step(Step { text: stderr.to_owned(), pointer, flag: Flag::Stderr, ..Step::fine(text(told, "/tool_use_id")) }));
-        } else {
-            block(record, (told, &format!("{base}/message/content/{index}")), out);
         }
+        // If stderr tells of a failure, what the whole output tells is the same.
+        block(record, (told, &format!("{base}/message/content/{index}")), out);
     }
     // A command that the user has typed.
     let printed = text(record, "/message/content").and_then(|said| said.split_once("<bash-stderr>")?.1.split_once("</bash-stderr>"));
@@ -116,11 +119,18 @@ fn results(record: &Value, base: &str, out: &mut Vec<Said>) {
     }
 }
 
+/// A call in the stream of Factory's droid.
+fn droid_call(record: &Value, out: &mut Vec<Said>) {
+    if let (Some(id), Some(tool)) = (text(record, "/id"), first(record, &["/toolName", "/toolId"])) {
+        out.push(Said::Call { id: id.to_owned(), tool: tool.to_owned(), command: at(record, "/parameters").and_then(command) });
+    }
+}
+
 /// A result in the stream of Factory's droid, which otherwise has Claude Code's words.
 fn droid(record: &Value, out: &mut Vec<Said>) {
     let id = text(record, "/id");
     if !is_true(record, "/isError") {
-        return out.push(Said::Step(Step::fine(id)));
+        return out.push(Said::Step(Step::passed(id, (text(record, "/value").unwrap_or_default(), "/value"))));
     }
     let pointer = ["/error/message", "/value"].into_iter().find(|place| text(record, place).is_some()).unwrap_or_default();
     let said = text(record, pointer).unwrap_or_default().to_owned();

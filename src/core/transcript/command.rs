@@ -1,49 +1,21 @@
 //! What a command line runs, as far as that tells whose output a result is, and whether the exit code speaks for all of
-//! it. Knows a shell's grammar in outline (POSIX.1-2024, Shell Command Language, 2.10): lists and pipelines are told
-//! apart, quotes, substitutions, heredocs and comments are skipped. What cannot be told counts as part of the command.
+//! it. What cannot be told counts as part of the command.
 
 use std::borrow::Cow;
 
 use super::phrases::shell;
+use super::shell::{Command, End, Pipeline, divide};
 
 /// A command line as a shell divides it.
 pub struct CommandLine<'a> {
     pipelines: Vec<Pipeline<'a>>,
 }
 
-/// Commands of which each reads what the one before it prints.
-struct Pipeline<'a> {
-    commands: Vec<Command<'a>>,
-    end: End,
-}
-
-struct Command<'a> {
-    text: &'a str,
-    /// Whether its output goes into a file.
-    is_saved: bool,
-}
-
-/// What follows a pipeline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
-    /// `&&`, or nothing: the line fails with it.
-    Tied,
-    /// `;` or a new line.
-    Loose,
-    /// `||`
-    Otherwise,
-    /// `&`
-    Background,
-}
-
 impl<'a> CommandLine<'a> {
     /// Divides a command line.
     #[must_use]
     pub fn new(line: &'a str) -> Self {
-        let line = script(line);
-        let mut reader = Reader { line, at: 0, from: 0, is_saved: false, heredocs: Vec::new(), commands: Vec::new(), pipelines: Vec::new() };
-        reader.read();
-        Self { pipelines: reader.pipelines }
+        Self { pipelines: divide(line) }
     }
 
     /// Whether the output is what is written somewhere: that of the last command that says something of its own.
@@ -58,18 +30,22 @@ impl<'a> CommandLine<'a> {
         self.deciding().is_some_and(|command| shell().answers(&command.bare()))
     }
 
-    /// Returns the beginning of `output` in which the command that only shows something speaks for itself:
-    /// `cat: nosuch: No such file or directory`, or git's `fatal: bad revision 'nosuch'` and all that follows it.
+    /// Returns the name of the last command that says something of its own.
     #[must_use]
-    pub fn own<'o>(&self, output: &'o str) -> &'o str {
-        let bare = self.deciding().map(|command| command.bare().into_owned()).unwrap_or_default();
-        let name = bare.split(' ').next().unwrap_or_default();
-        let begins = |head: &str| output.trim_start().starts_with(head);
-        if name == "git" && (begins("fatal: ") || begins("error: ") && !prints_file(&bare)) {
-            return output;
+    pub fn speaker(&self) -> String {
+        self.deciding().map(|command| command.bare().split([' ', '\n']).next().unwrap_or_default().to_owned()).unwrap_or_default()
+    }
+
+    /// Whether git prints the text of a file, which may begin with any word. If it cannot, its own word is `fatal`.
+    #[must_use]
+    pub fn prints_file(&self) -> bool {
+        let bare = self.deciding().map(Command::bare).unwrap_or_default();
+        let mut words = bare.split_ascii_whitespace();
+        match (words.next(), words.next()) {
+            (Some("git"), Some("cat-file")) => true,
+            (Some("git"), Some("show")) => words.any(|word| !word.starts_with('-') && word.contains(':')),
+            _ => false,
         }
-        let is_own = |line: &&str| line.trim_end().is_empty() || !name.is_empty() && line.strip_prefix(name).is_some_and(|rest| rest.starts_with(": "));
-        &output[..output.split_inclusive('\n').take_while(is_own).map(str::len).sum()]
     }
 
     /// Whether a command may have failed although the exit code is 0, and no part of the line shows what is written
@@ -77,9 +53,10 @@ impl<'a> CommandLine<'a> {
     #[must_use]
     pub fn hides_failures(&self) -> bool {
         let (stops, pipes) = self.options();
+        let (states, states_pipes) = self.states_its_code();
         let mut hides = false;
         for (at, pipeline) in self.pipelines.iter().enumerate() {
-            let command = pipeline.main();
+            let command = main(pipeline);
             let bare = command.bare();
             if command.is_saved || shell().is_quiet(&bare) {
                 continue;
@@ -87,21 +64,31 @@ impl<'a> CommandLine<'a> {
             if shell().shows(&bare) {
                 return false;
             }
-            let next = self.pipelines.get(at + 1);
-            hides |= !pipes && !std::ptr::eq(command, pipeline.last())
+            let rest = &self.pipelines[at + 1..];
+            let is_last = pipeline.commands.last().is_some_and(|last| std::ptr::eq(last, command));
+            hides |= !pipes && !states_pipes && !is_last
                 || match pipeline.end {
                     End::Tied => false,
-                    End::Loose => !stops && next.is_some(),
-                    End::Otherwise => !next.is_some_and(|next| next.main().bare().starts_with("exit ") && next.main().bare() != "exit 0"),
+                    End::Loose => !stops && !states && !are_unrun(rest),
+                    End::Otherwise => !fail(rest),
                     End::Background => true,
                 };
         }
         hides
     }
 
+    /// Whether the line ends with the exit code that it has kept (`exit $rc`), and whether that may be a pipeline's.
+    fn states_its_code(&self) -> (bool, bool) {
+        let last = self.pipelines.last().map(|last| main(last).bare()).unwrap_or_default();
+        let states = last.strip_prefix("exit ").is_some_and(|code| code.trim_start_matches('"').starts_with('$'));
+        let names_pipes =
+            || self.pipelines.iter().flat_map(|pipeline| &pipeline.commands).any(|command| command.text.to_ascii_uppercase().contains("PIPESTATUS"));
+        (states, states && names_pipes())
+    }
+
     /// Whether the shell was told to stop at the first failure (`-e`), and to fail with any part of a pipeline (`pipefail`).
     fn options(&self) -> (bool, bool) {
-        let set = self.pipelines.iter().map(|pipeline| pipeline.main().bare()).filter(|command| command.starts_with("set "));
+        let set = self.pipelines.iter().map(|pipeline| main(pipeline).bare()).filter(|command| command.starts_with("set "));
         set.fold((false, false), |(stops, pipes), command| {
             let is_short = |word: &str| word.starts_with('-') && !word.starts_with("--") && word.contains('e');
             (stops || command.split(' ').any(is_short), pipes || command.contains("pipefail"))
@@ -110,25 +97,52 @@ impl<'a> CommandLine<'a> {
 
     /// Returns the last command that says something of its own, else the last one.
     fn deciding(&self) -> Option<&Command<'a>> {
-        let speaks = |pipeline: &&Pipeline| !shell().is_quiet(&pipeline.main().bare());
-        self.pipelines.iter().rfind(speaks).or(self.pipelines.last()).map(Pipeline::main)
+        let speaks = |pipeline: &&Pipeline| !shell().is_quiet(&main(pipeline).bare());
+        self.pipelines.iter().rfind(speaks).or(self.pipelines.last()).map(main)
     }
 }
 
-impl<'a> Pipeline<'a> {
-    /// Returns the command that decides about the output: the first, assuming that the
-    /// others only select from it, but not one that only feeds the next, as `echo` does.
-    fn main(&self) -> &Command<'a> {
-        let feeds = |pair: &&[Command]| shell().feeds(&pair[0].bare()) && !shell().selects(&pair[1].bare());
-        &self.commands[self.commands.windows(2).take_while(feeds).count()]
-    }
+/// Returns the command that decides about the output: the first, assuming that the
+/// others only select from it, but not one that only feeds the next, as `echo` does.
+fn main<'a, 'b>(pipeline: &'b Pipeline<'a>) -> &'b Command<'a> {
+    let feeds = |pair: &&[Command]| shell().feeds(&pair[0].bare()) && !shell().selects(&pair[1].bare());
+    &pipeline.commands[pipeline.commands.windows(2).take_while(feeds).count()]
+}
 
-    fn last(&self) -> &Command<'a> {
-        &self.commands[self.commands.len() - 1]
+/// Whether none of the pipelines follows the one before them: they end its block, or are the other branch of its `if`.
+fn are_unrun(mut rest: &[Pipeline]) -> bool {
+    while let Some((next, after)) = rest.split_first() {
+        rest = match next.commands[0].word() {
+            "fi" | "esac" | "}" => after,
+            "else" | "elif" => after.iter().position(|next| next.commands[0].word() == "fi").map_or(&[], |at| &after[at..]),
+            _ => return false,
+        };
+    }
+    true
+}
+
+/// Whether the pipelines after `||` make the line fail: `exit 1`, a bare `exit`, `{ echo failed; exit 1; }`.
+fn fail(rest: &[Pipeline]) -> bool {
+    let leaves = |pipeline: &Pipeline| {
+        let bare = main(pipeline).bare();
+        matches!(bare.split(' ').next(), Some("exit" | "return")) && bare != "exit 0" && bare != "return 0"
+    };
+    match rest.first() {
+        Some(first) if first.commands[0].word() == "{" => {
+            let group = rest.iter().take_while(|pipeline| pipeline.commands[0].word() != "}");
+            group.into_iter().any(|pipeline| leaves(pipeline) && main(pipeline).bare().contains(' '))
+        }
+        Some(first) => leaves(first),
+        None => false,
     }
 }
 
 impl Command<'_> {
+    /// Returns its first word.
+    fn word(&self) -> &str {
+        self.text.split([' ', '\n', '\t']).next().unwrap_or_default()
+    }
+
     /// Returns the command without what a shell or another command puts before it: `do`, `A=b`, `sudo`, `timeout 60`.
     fn bare(&self) -> Cow<'_, str> {
         let mut rest = self.text;
@@ -164,174 +178,6 @@ fn subcommand(options: &str) -> &str {
         }
     }
     &options[at..]
-}
-
-/// Whether git prints the text of a file, which may begin with any word. If it cannot, its own word is `fatal`.
-fn prints_file(command: &str) -> bool {
-    let mut words = command.split_ascii_whitespace().skip(1);
-    match words.next() {
-        Some("cat-file") => true,
-        Some("show") => words.any(|word| !word.starts_with('-') && word.contains(':')),
-        _ => false,
-    }
-}
-
-/// Walks over a command line.
-struct Reader<'a> {
-    line: &'a str,
-    at: usize,
-    /// Where the current command begins.
-    from: usize,
-    is_saved: bool,
-    /// The delimiters of the heredocs whose bodies begin with the next line.
-    heredocs: Vec<&'a str>,
-    commands: Vec<Command<'a>>,
-    pipelines: Vec<Pipeline<'a>>,
-}
-
-impl<'a> Reader<'a> {
-    fn read(&mut self) {
-        while let Some(&byte) = self.line.as_bytes().get(self.at) {
-            match byte {
-                b'\\' => self.at += 2,
-                b'\'' | b'"' | b'`' => self.at = quoted(self.line, self.at),
-                b'$' if self.next_is("$(") => self.at = substituted(self.line, self.at + 1),
-                b'#' if self.begins_word() => self.skip_to_newline(),
-                b'<' if self.next_is("<<<") => self.at += 3,
-                b'<' if self.next_is("<<") => self.heredoc(),
-                b'>' => self.redirect(),
-                b'\n' => self.end_line(),
-                b';' => self.end_pipeline(End::Loose, 1),
-                b'|' if self.next_is("||") => self.end_pipeline(End::Otherwise, 2),
-                b'|' => self.end_command(1 + usize::from(self.next_is("|&"))),
-                b'&' if self.next_is("&&") => self.end_pipeline(End::Tied, 2),
-                b'&' if self.next_is("&>") => self.at += 1,
-                b'&' => self.end_pipeline(End::Background, 1),
-                b'(' | b')' => self.parenthesis(),
-                _ => self.at += 1,
-            }
-        }
-        self.at = self.line.len();
-        self.end_pipeline(End::Tied, 0);
-    }
-
-    fn next_is(&self, sign: &str) -> bool {
-        self.line.as_bytes()[self.at..].starts_with(sign.as_bytes())
-    }
-
-    fn begins_word(&self) -> bool {
-        self.at == 0 || self.line.as_bytes()[self.at - 1].is_ascii_whitespace()
-    }
-
-    fn skip_to_newline(&mut self) {
-        self.at = memchr::memchr(b'\n', &self.line.as_bytes()[self.at..]).map_or(self.line.len(), |length| self.at + length);
-    }
-
-    /// Notes a heredoc's delimiter.
-    fn heredoc(&mut self) {
-        let rest = self.line[self.at..].trim_start_matches(['<', '-', ' ']);
-        let rest = rest.trim_start_matches(['\'', '"', '\\']);
-        let length = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
-        self.heredocs.push(&rest[..length]);
-        self.at = self.line.len() - rest[length..].trim_start_matches(['\'', '"']).len();
-    }
-
-    /// Passes `>` and its relatives: `2>&1` and `2>file` leave the output alone.
-    fn redirect(&mut self) {
-        let before = self.line.as_bytes()[..self.at].last();
-        let rest = &self.line[self.at..].trim_start_matches('>');
-        self.is_saved |= before != Some(&b'2') && !rest.starts_with('&');
-        self.at = self.line.len() - rest.len() + usize::from(rest.starts_with('&'));
-    }
-
-    /// A parenthesis of a subshell divides, unless it stands inside a word.
-    fn parenthesis(&mut self) {
-        if self.line[self.from..self.at].trim().is_empty() {
-            self.from = self.at + 1;
-        } else if self.next_is(")") {
-            self.end_command_here();
-            self.from = self.at + 1;
-        }
-        self.at += 1;
-    }
-
-    /// Ends the line, and skips the bodies of its heredocs.
-    fn end_line(&mut self) {
-        self.end_pipeline(End::Loose, 1);
-        for delimiter in std::mem::take(&mut self.heredocs) {
-            let mut body = self.line[self.at..].split_inclusive('\n');
-            self.at += body.by_ref().take_while(|line| line.trim() != delimiter).map(str::len).sum::<usize>();
-            self.skip_to_newline();
-            self.at = self.line.len().min(self.at + 1);
-        }
-        self.from = self.at;
-    }
-
-    fn end_command_here(&mut self) {
-        let text = self.line[self.from..self.at.min(self.line.len())].trim();
-        if !text.is_empty() {
-            self.commands.push(Command { text, is_saved: self.is_saved });
-        }
-        self.is_saved = false;
-    }
-
-    fn end_command(&mut self, sign: usize) {
-        self.end_command_here();
-        self.at += sign;
-        self.from = self.at;
-    }
-
-    fn end_pipeline(&mut self, end: End, sign: usize) {
-        self.end_command(sign);
-        let commands = std::mem::take(&mut self.commands);
-        if !commands.is_empty() {
-            self.pipelines.push(Pipeline { commands, end });
-        }
-    }
-}
-
-/// Returns the script of `bash -lc 'SCRIPT'`, else the line itself.
-fn script(line: &str) -> &str {
-    let words = line.split_once(' ').and_then(|(shell, rest)| Some((shell, rest.split_once(' ')?)));
-    match words {
-        Some((shell, (flag, script))) if shell.ends_with("sh") && flag.starts_with('-') && flag.ends_with('c') => {
-            let script = script.trim();
-            let inner = ['\'', '"'].into_iter().find_map(|mark| script.strip_prefix(mark)?.strip_suffix(mark));
-            inner.unwrap_or(script)
-        }
-        _ => line,
-    }
-}
-
-/// Returns the end of the quotation that begins at `at`.
-fn quoted(line: &str, at: usize) -> usize {
-    let bytes = line.as_bytes();
-    let mark = bytes[at];
-    let mut end = at + 1;
-    while end < bytes.len() && bytes[end] != mark {
-        end += 1 + usize::from(mark != b'\'' && bytes[end] == b'\\');
-    }
-    (end + 1).min(bytes.len())
-}
-
-/// Returns the end of the substitution whose parenthesis stands at `at`.
-fn substituted(line: &str, at: usize) -> usize {
-    let bytes = line.as_bytes();
-    let (mut end, mut depth) = (at, 0_usize);
-    while end < bytes.len() {
-        match bytes[end] {
-            b'(' => depth += 1,
-            b')' if depth == 1 => return end + 1,
-            b')' => depth -= 1,
-            b'\'' | b'"' => {
-                end = quoted(line, end);
-                continue;
-            }
-            _ => {}
-        }
-        end += 1;
-    }
-    bytes.len()
 }
 
 #[cfg(test)]
@@ -391,6 +237,14 @@ mod tests {
             "echo 'selec 1;' | sqlite3 a.db | head",
             "if ! make; then echo bad; fi",
             "bash -lc 'npm test 2>&1 | tail -3'",
+            "bash -lc 'npm test | tail -3' 2>&1",
+            "make || exit 0",
+            "make || { echo failed; true; }",
+            "make || { echo failed; exit; }",
+            "npm test | tail; exit $?",
+            "if [ -f x ]; then npm test; fi; echo done",
+            "for f in *.js; do node $f; done",
+            "(npm test; true) 2>&1",
         ] {
             assert!(CommandLine::new(line).hides_failures(), "{line}");
         }
@@ -410,35 +264,25 @@ mod tests {
             "python3 - <<'P'\na; b | c\nP",
             "python3 -c 'a = 1; print(a) | 2'",
             "echo $(cat x | wc -l) && make",
+            "(cd app && npm test) 2>&1",
+            "git commit -m \"$(cat <<'EOF'\na; \"b\" | c\nEOF\n)\"",
+            "make || exit",
+            "make || { echo failed; exit 1; }",
+            "if [ -f x ]; then npm test; fi",
+            "if [ -f x ]; then npm test; else echo none; fi 2>&1",
+            "npm test | tail; exit ${PIPESTATUS[0]}",
+            "make; rc=$?; echo rc=$rc; exit $rc",
         ] {
             assert!(!CommandLine::new(line).hides_failures(), "{line}");
         }
     }
 
-    #[test]
-    fn what_a_showing_command_says_of_itself_comes_first() {
-        let own = |line, output| CommandLine::new(line).own(output);
-        assert_eq!(own("cd /x && cat nosuch", "cat: nosuch: No such file or directory\n"), "cat: nosuch: No such file or directory\n");
-        assert_eq!(own("cat nosuch a.log", "cat: nosuch: No such file\nERROR: quoted"), "cat: nosuch: No such file\n");
-        assert_eq!(own("git show nosuch", "fatal: bad revision\nUse '--'"), "fatal: bad revision\nUse '--'");
-        assert_eq!(own("git show HEAD:nosuch", "fatal: path 'nosuch' does not exist"), "fatal: path 'nosuch' does not exist");
-        assert_eq!(own("git show -s abc", "error: bad object abc"), "error: bad object abc");
-        for (line, output) in
-            [("git show HEAD:a.log", "error: x"), ("cd x && git -C y show --textconv 'v1:b/a.log'", "error: x"), ("git cat-file -p 1a2b", "error: x")]
-        {
-            assert_eq!(own(line, output), "", "{line}");
-        }
-        for (line, output) in [("", "cat: x"), ("cat a", ""), ("cat build.log", "make: *** [all] Error 2"), ("git log", "commit 1\nfatal: x")] {
-            assert_eq!(own(line, output), "", "{line}");
-        }
-    }
-
     proptest::proptest! {
         #[test]
-        fn any_line_can_be_divided(line in "[a|&;<>()'\"`$#\\\\ \n=Eé-]{0,40}", output in "[a: \n]{0,12}") {
+        fn any_line_can_be_divided(line in "[a|&;<>(){}'\"`$#\\\\ \n=Eé-]{0,40}") {
             let command = CommandLine::new(&line);
             let _ = (command.shows(), command.answers(), command.hides_failures());
-            proptest::prop_assert!(output.starts_with(command.own(&output)));
+            proptest::prop_assert!(line.contains(&command.speaker()));
         }
     }
 }

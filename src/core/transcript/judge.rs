@@ -3,7 +3,7 @@
 //! a plain log; the worst event that they find fills the step's event. One failing step is one event.
 
 use super::account::{Fate, Ruling, Rulings};
-use super::command::CommandLine;
+use super::asked::Asked;
 use super::memory::Memory;
 use super::phrases;
 use super::step::{Flag, Said, Step, Who};
@@ -34,18 +34,29 @@ pub struct Scene<'a, 'c> {
 /// Turns what a record says into events, and rules what became of each step and call.
 pub fn events(scene: &Scene<'_, '_>, memory: &mut Memory, said: Vec<Said>, (out, rulings): (&mut Vec<Event>, &mut Rulings)) {
     let mut base = 0;
+    // Two steps of one record may belong to one call.
+    let mut answered: Option<(String, (String, Option<Asked>))> = None;
+    let asked_for = |command: &str| Asked::new(scene.cx.engine, command);
     for said in said {
         match said {
             Said::Session(session) => memory.enter(&session),
             Said::Call { id, tool, command } => {
-                memory.call(&id, &tool, command.as_deref());
+                memory.call(&id, &tool, command.as_deref().map(asked_for));
                 rulings.add(|| Ruling { step: Step { tool: Some(tool), command, ..Step::fine(None) }, fate: Fate::Called, flag: None });
             }
             Said::Reset(at) => memory.reset(&at),
             Said::Step(mut step) => {
-                memory.join(&mut step);
+                let mut asked = step.command.as_deref().map(asked_for);
+                if let Some(id) = &step.id {
+                    answered = memory.answered(id).map(|call| (id.clone(), call)).or(answered).filter(|(known, _)| known == id);
+                    if let Some((_, (tool, request))) = &answered {
+                        step.tool.get_or_insert_with(|| tool.clone());
+                        asked = asked.or_else(|| request.clone());
+                    }
+                }
+                step.command = asked.as_ref().map(|asked| asked.text.clone());
                 let lines = step.text.lines().count().max(1) as u32;
-                let read = Reading { scene, base };
+                let read = Reading { scene, base, asked };
                 let fate = match read.event(memory, &step) {
                     Ok(event) => {
                         out.push(event);
@@ -65,6 +76,8 @@ struct Reading<'a, 'c> {
     scene: &'a Scene<'a, 'c>,
     /// Number of inner lines before the step's first line.
     base: u32,
+    /// What its call asked for, if that is known.
+    asked: Option<Asked>,
 }
 
 impl Reading<'_, '_> {
@@ -72,7 +85,7 @@ impl Reading<'_, '_> {
     fn event(&self, memory: &mut Memory, step: &Step) -> Result<Event, Fate> {
         let found = match step.flag {
             Flag::Failed => None,
-            _ => Some(self.worst(step, evidence(step)?).ok_or(Fate::Harmless)?),
+            _ => Some(self.worst(step, self.evidence(step)?).ok_or(Fate::Harmless)?),
         };
         if let Some(line) = memory.told_at(step, self.scene.place.num) {
             return Err(Fate::Told(line));
@@ -88,7 +101,7 @@ impl Reading<'_, '_> {
             self.classify_again(step, memory, &mut event);
         }
         self.place(step, &mut event);
-        if flavour.is_some() || is_answer(step) {
+        if flavour.is_some() || self.is_answer(step) {
             event.severity = Severity::Low;
         }
         event.call = Some(Box::new(self.call(memory, step, flavour, &mut event.redactions)));
@@ -194,25 +207,33 @@ impl Reading<'_, '_> {
             session: memory.session().map(&mut clean),
             tool: step.tool.as_deref().map(&mut clean),
             id: step.id.as_deref().filter(|_| step.who == Who::Tool).map(&mut clean),
-            command: step.command.as_deref().map(&mut clean),
+            command: self.asked.as_ref().map(|asked| {
+                *redactions += asked.redactions;
+                asked.text.clone()
+            }),
             flavour,
         }
     }
-}
 
-/// Returns what tells, in the text of a step that nobody has flagged, whether it failed after all.
-fn evidence(step: &Step) -> Result<&str, Fate> {
-    let tool = step.tool.as_deref().unwrap_or_default();
-    let command = || CommandLine::new(step.command.as_deref().unwrap_or_default());
-    match step.flag {
-        Flag::Failed | Flag::Stderr => Ok(&step.text),
-        Flag::Fine if !step.text.is_empty() && phrases::is_shell(tool) && command().hides_failures() => Ok(&step.text),
-        Flag::Fine => Err(Fate::Fine),
-        Flag::Unknown if phrases::shows(tool) => Err(Fate::Shown),
-        Flag::Unknown => match command() {
-            command if command.shows() => Some(command.own(&step.text)).filter(|own| !own.is_empty()).ok_or(Fate::Shown),
-            _ => Ok(&step.text),
-        },
+    /// Returns what tells, in the text of a step that nobody has flagged, whether it failed after all.
+    fn evidence<'s>(&self, step: &'s Step) -> Result<&'s str, Fate> {
+        let tool = step.tool.as_deref().unwrap_or_default();
+        let asked = self.asked.as_ref();
+        match step.flag {
+            Flag::Failed | Flag::Stderr => Ok(&step.text),
+            Flag::Fine if !step.text.is_empty() && phrases::is_shell(tool) && asked.is_some_and(|asked| asked.hides_failures) => Ok(&step.text),
+            Flag::Fine => Err(Fate::Fine),
+            Flag::Unknown if phrases::shows(tool) => Err(Fate::Shown),
+            Flag::Unknown => match asked {
+                Some(asked) if asked.shows => Some(asked.own(&step.text)).filter(|own| !own.is_empty()).ok_or(Fate::Shown),
+                _ => Ok(&step.text),
+            },
+        }
+    }
+
+    /// Whether the step is an answer rather than a failure: a search that found nothing, a comparison that found a difference.
+    fn is_answer(&self, step: &Step) -> bool {
+        step.exit == Some(1) && phrases::output(&step.text).is_empty() && self.asked.as_ref().is_some_and(|asked| asked.answers)
     }
 }
 
@@ -240,11 +261,6 @@ fn ends(text: &str) -> (Lines, Option<Gap>) {
     let (all, at) = (text.lines().count(), head.lines().count());
     let gap = Gap { at, lines: all.saturating_sub(at + 1 + tail.lines().count()) };
     (head.lines().chain(std::iter::once("…")).chain(tail.lines()).map(visible_text).collect(), Some(gap))
-}
-
-/// Whether the step is an answer rather than a failure: a search that found nothing, a comparison that found a difference.
-fn is_answer(step: &Step) -> bool {
-    step.exit == Some(1) && phrases::output(&step.text).is_empty() && step.command.as_deref().is_some_and(|command| CommandLine::new(command).answers())
 }
 
 /// Returns the most telling line of a failure, and its number from 0: the last line of a command's output, else the first.

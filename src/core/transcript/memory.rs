@@ -6,14 +6,15 @@ use std::collections::VecDeque;
 use md5::{Digest, Md5};
 use serde::{Deserialize, Serialize};
 
+use super::asked::Asked;
 use super::step::{Step, Who};
 use super::{Format, Mode};
 
 /// Most calls without a result; the oldest is forgotten.
-const MAX_CALLS: usize = 64;
+const MAX_CALLS: usize = 256;
 /// Most reported failures that are remembered.
 const MAX_TOLD: usize = 256;
-/// Most bytes kept of a command, id or name.
+/// Most bytes kept of a command or name.
 const MAX_KEPT_BYTES: usize = 500;
 /// An id of at least this many bytes is unique; a shorter one counts from 0 in each run.
 const UNIQUE_ID_BYTES: usize = 16;
@@ -24,8 +25,9 @@ pub struct Memory {
     format: Format,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     session: Option<String>,
+    /// The calls without a result, by the hash of their id.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
-    calls: VecDeque<(String, String, Option<String>)>,
+    asked: VecDeque<(u64, String, Option<Asked>)>,
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     told: VecDeque<Told>,
     /// Hash of the API's last fault.
@@ -53,7 +55,7 @@ impl Memory {
     /// Returns the memory of a transcript that begins.
     #[must_use]
     pub fn new(format: Format) -> Self {
-        Self { format, session: None, calls: VecDeque::new(), told: VecDeque::new(), fault: None, fault_line: 0, reset_at: None }
+        Self { format, session: None, asked: VecDeque::new(), told: VecDeque::new(), fault: None, fault_line: 0, reset_at: None }
     }
 
     /// Returns the memory of a stream that begins with `head`, if that shows
@@ -85,22 +87,20 @@ impl Memory {
     }
 
     /// Remembers a call; its result will name only the id.
-    pub fn call(&mut self, id: &str, tool: &str, command: Option<&str>) {
-        self.calls.retain(|(known, ..)| known != id);
-        if self.calls.len() >= MAX_CALLS {
-            self.calls.pop_front();
+    pub fn call(&mut self, id: &str, tool: &str, asked: Option<Asked>) {
+        let id = hash(&[id]);
+        self.asked.retain(|(known, ..)| *known != id);
+        if self.asked.len() >= MAX_CALLS {
+            self.asked.pop_front();
         }
-        self.calls.push_back((kept(id), kept(tool), command.map(kept)));
+        self.asked.push_back((id, kept(tool), asked));
     }
 
-    /// Adds to the step what its call said, and forgets the call.
-    pub fn join(&mut self, step: &mut Step) {
-        step.command = step.command.take().map(|command| kept(&command));
-        let Some(at) = step.id.as_ref().and_then(|id| self.calls.iter().position(|(known, ..)| known == id)) else { return };
-        if let Some((_, tool, command)) = self.calls.remove(at) {
-            step.tool.get_or_insert(tool);
-            step.command = step.command.take().or(command);
-        }
+    /// Returns the tool and the request of a call that has its result now, and forgets the call.
+    pub fn answered(&mut self, id: &str) -> Option<(String, Option<Asked>)> {
+        let id = hash(&[id]);
+        let at = self.asked.iter().position(|(known, ..)| *known == id)?;
+        self.asked.remove(at).map(|(_, tool, asked)| (tool, asked))
     }
 
     /// Notes that the next fault of the API is about a limit that ends at `at`.
@@ -148,7 +148,9 @@ fn shape(pointer: &str) -> String {
     pointer.split('/').filter(|key| !key.bytes().all(|b| b.is_ascii_digit())).collect::<Vec<_>>().join("/")
 }
 
-fn kept(text: &str) -> String {
+/// Returns as much of a text as is kept.
+#[must_use]
+pub fn kept(text: &str) -> String {
     text[..text.floor_char_boundary(MAX_KEPT_BYTES)].to_owned()
 }
 
@@ -172,11 +174,12 @@ mod tests {
         let mut memory = Memory::new(Format::Claude);
         let long = "x".repeat(100_000);
         for at in 0..1000 {
-            memory.call(&format!("{at}{long}"), &long, Some(&long));
+            memory.call(&format!("{long}{at}"), &long, Some(Asked { text: kept(&long), ..Asked::default() }));
             memory.told_at(&Step { id: Some(format!("id-{at}-{at}-{at}-{at}")), text: long.clone(), ..Step::default() }, at);
         }
         memory.enter(&long);
-        assert!(serde_json::to_string(&memory).unwrap().len() < 120_000);
+        assert!(serde_json::to_string(&memory).unwrap().len() < 400_000);
+        assert!(memory.answered(&format!("{long}999")).is_some() && memory.answered(&format!("{long}0")).is_none());
     }
 
     #[test]

@@ -16,6 +16,7 @@ use super::line::Place;
 
 mod account;
 mod aider;
+mod asked;
 mod claude;
 mod claude_task;
 mod cline;
@@ -35,6 +36,7 @@ mod opencode;
 mod openhands;
 mod phrases;
 mod pi;
+mod shell;
 mod specstory;
 mod step;
 mod swe;

@@ -3,7 +3,7 @@
 use super::scan;
 
 /// A call of a shell and its successful result, in the formats that flag results.
-fn passed(command: &str, said: &str) -> [String; 4] {
+fn passed(command: &str, said: &str) -> [String; 5] {
     let json = |value: serde_json::Value| value.to_string();
     let claude = [
         json(
@@ -37,13 +37,21 @@ fn passed(command: &str, said: &str) -> [String; 4] {
             serde_json::json!({"type": "message", "id": "2", "message": {"role": "toolResult", "toolCallId": "call_0123456789abcdef", "toolName": "bash", "isError": false, "content": [{"type": "text", "text": said}]}}),
         ),
     ];
-    [claude, rollout, exec, pi].map(|records| records.join("\n") + "\n")
+    let droid = [
+        json(
+            serde_json::json!({"type": "tool_call", "id": "call_0123456789abcdef", "toolId": "Execute", "toolName": "Execute", "parameters": {"command": command}}),
+        ),
+        json(serde_json::json!({"type": "tool_result", "id": "call_0123456789abcdef", "toolId": "Execute", "isError": false, "value": said})),
+    ];
+    [claude, rollout, exec, pi, droid].map(|records| records.join("\n") + "\n")
 }
 
 #[test]
 fn an_exit_code_that_says_nothing_leaves_it_to_the_output() {
     let failed = "tests/test_cart.py F\nE   NameError: name 'w' is not defined\n1 failed in 0.08s";
+    let written = format!("cat > a.py <<'EOF'\n{}EOF\npytest -q | tail -3", "print(1)\n".repeat(100));
     for (command, said, want) in [
+        (written.as_str(), failed, 1),
         ("pytest -q 2>&1 | tail -3", failed, 1),
         ("pytest -q || true", failed, 1),
         ("pytest -q; echo rc=$?", failed, 1),
@@ -56,6 +64,26 @@ fn an_exit_code_that_says_nothing_leaves_it_to_the_output() {
             let lines: Vec<_> = scan(&session).iter().map(|event| event.line_num).collect();
             assert_eq!(lines, vec![2; want], "{session}");
         }
+    }
+}
+
+/// Claude Code repeats what a successful command wrote to stderr: a warning there does not speak for the rest.
+#[test]
+fn stderr_does_not_speak_for_the_whole_output() {
+    let session = |stderr: &str, said: &str| {
+        let [call, result] = [
+            serde_json::json!({"type": "assistant", "sessionId": "s", "message": {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_0123456789abcdef", "name": "Bash", "input": {"command": "npm test | tail"}}]}}),
+            serde_json::json!({"type": "user", "sessionId": "s", "toolUseResult": {"stdout": said, "stderr": stderr}, "message": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_0123456789abcdef", "is_error": false, "content": format!("{said}\n{stderr}")}]}}),
+        ];
+        scan(&format!("{call}\n{result}\n")).into_iter().map(|event| event.text).collect::<Vec<_>>()
+    };
+    let failed = "TypeError: cart is undefined\n    at total (/srv/till.js:3:7)";
+    for (stderr, said, want) in [
+        ("npm notice a new version", failed, vec!["TypeError: cart is undefined"]),
+        (failed, "ok", vec!["TypeError: cart is undefined"]),
+        ("npm notice", "ok", vec![]),
+    ] {
+        assert_eq!(session(stderr, said), want, "{stderr}");
     }
 }
 
