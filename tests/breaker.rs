@@ -260,7 +260,7 @@ fn a_state_that_is_held_is_waited_for_and_its_holder_named() {
     std::thread::park_timeout(std::time::Duration::from_millis(300));
     assert_eq!(child.try_wait().unwrap(), None);
     other.execute_batch("COMMIT").unwrap();
-    assert!(child.wait().unwrap().success());
+    Done::of(child).ended(0);
     let row = breaker(&folder, &["status", "a", "--json"]).ended(0).records().remove(0);
     assert_eq!(row["counts"][0]["count"], 2);
 }
@@ -270,7 +270,7 @@ fn many_processes_at_once_count_every_run_and_make_one_state() {
     let folder = Folder::new();
     let children: Vec<_> = (0..8).map(|_| folder.command(["breaker", "record", "a", "--failure", "--state-dir", "st"]).spawn().unwrap()).collect();
     for child in children {
-        let done = Done(child.wait_with_output().unwrap()).ended(0);
+        let done = Done::of(child).ended(0);
         assert_eq!(done.err(), "");
     }
     let row = breaker(&folder, &["status", "a", "--json"]).ended(0).records().remove(0);

@@ -36,13 +36,11 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     ))
 }
 
-/// Says all that is wrong, so that one look at it is enough.
 fn refuse(unknown: Vec<Diagnostic>, wrong: &[Failure]) -> Exit {
     if !unknown.is_empty() {
         say(&Diagnostics(unknown));
     }
-    wrong.iter().for_each(say);
-    Exit::Trouble
+    run::refused(wrong)
 }
 
 /// Reports names that no rule has; `run` assumes that they belong to a rules file that is currently missing.

@@ -35,3 +35,66 @@ fn pages(command: Command, folder: &Path) -> std::io::Result<()> {
     let (name, text) = page::of(command)?;
     std::fs::write(folder.join(name), text)
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum;
+    use clap_complete::Shell;
+
+    use super::*;
+
+    /// Returns all commands, each built.
+    fn all() -> Vec<Command> {
+        fn add(command: Command, all: &mut Vec<Command>) {
+            command.get_subcommands().cloned().for_each(|below| add(below, all));
+            all.push(command);
+        }
+        let (mut command, mut found) = (Cli::command().disable_help_subcommand(true), Vec::new());
+        command.build();
+        add(command, &mut found);
+        found
+    }
+
+    /// The long flags of a command.
+    fn flags(command: &Command) -> impl Iterator<Item = &str> {
+        command.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(|arg| arg.get_long())
+    }
+
+    /// The forms of output that the flags of a command offer.
+    fn formats(command: &Command) -> Vec<String> {
+        let formats = command.get_arguments().filter(|arg| arg.get_long().is_some_and(|long| long.ends_with("format")));
+        formats.flat_map(|arg| arg.get_possible_values()).map(|value| value.get_name().to_owned()).collect()
+    }
+
+    #[test]
+    fn pages_and_scripts_have_every_flag_and_format() {
+        for command in all() {
+            let (name, page) = page::of(command.clone()).unwrap();
+            let page = page.replace("\\-", "-");
+            let missing: Vec<&str> = flags(&command).filter(|flag| !page.contains(&format!("--{flag}"))).collect();
+            assert!(missing.is_empty(), "{name} lacks {missing:?}");
+            assert!(formats(&command).iter().all(|format| page.contains(format)), "{name}");
+        }
+        for shell in Shell::value_variants() {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "siftd", &mut script);
+            let script = String::from_utf8(script).unwrap();
+            for command in all() {
+                assert!(flags(&command).all(|flag| script.contains(flag)), "{shell}: {}", command.get_name());
+                assert!(*shell == Shell::Elvish || *shell == Shell::PowerShell || formats(&command).iter().all(|format| script.contains(format)), "{shell}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_readme_has_every_flag_and_format() {
+        let readme = include_str!("../../README.md");
+        for command in all() {
+            let missing: Vec<&str> = flags(&command).filter(|flag| !["help", "version"].contains(flag) && !readme.contains(&format!("--{flag}"))).collect();
+            assert!(missing.is_empty(), "the README has no {missing:?} of {}", command.get_name());
+            let is_named = |format: &String| readme.contains(&format!("--format {format}")) || readme.contains(&format!("`{format}`"));
+            let missing: Vec<String> = formats(&command).into_iter().filter(|format| !is_named(format)).collect();
+            assert!(missing.is_empty(), "the README has no {missing:?} of {}", command.get_name());
+        }
+    }
+}

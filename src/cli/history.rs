@@ -13,13 +13,15 @@ use super::{Exit, Failure, out, say, setup};
 use crate::config::parse_duration;
 use crate::core::event::Timestamp;
 use crate::sinks::human::breaker::moment;
-use crate::sinks::human::chart::{bar, spark};
+use crate::sinks::human::chart::spark;
 use crate::sinks::human::sanitise;
 use crate::sinks::record::rfc3339;
 use crate::sources::clock::now;
 use crate::state::history::{Choice, Entry, HOUR_US, Order, Row, Sign};
 use crate::state::shared::Shared;
 use crate::words::counted;
+
+mod trend;
 
 /// How long to wait for other processes.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -53,7 +55,7 @@ pub fn history(args: &HistoryArgs) -> Result<Exit, Failure> {
         Some(HistoryCommand::Show { signature }) => show(&shared, &find(&shared, signature)?, form),
         Some(HistoryCommand::Resolve { signature }) => resolve(&mut shared, signature),
         Some(HistoryCommand::Mute { signature, span, off }) => mute(&mut shared, signature, *span, *off),
-        Some(HistoryCommand::Trend { signature, days }) => trend(&shared, signature.as_deref(), *days, form),
+        Some(HistoryCommand::Trend { signature, days }) => trend::trend(&shared, signature.as_deref(), *days, form),
         Some(HistoryCommand::Diff { since }) => diff(&shared, parse_since(since)?, form),
         Some(HistoryCommand::Join { old, new }) => join(&mut shared, old, new),
     }
@@ -133,11 +135,17 @@ fn list(shared: &Shared, which: &HistoryList, form: &HistoryForm) -> Result<Exit
 fn row(entry: &Entry, at: Timestamp, room: usize) -> [String; 6] {
     let row = &entry.row;
     let chart = spark(&row.hours.spans(at, 1, 24));
-    [entry.sign.signature[..12].to_owned(), row.standing(at).to_owned(), row.count.to_string(), moment(row.last), chart, shown(entry, room)]
+    [entry.sign.signature[..12].to_owned(), row.standing(at).to_owned(), row.count.to_string(), moment(row.last), chart, error(entry, room)]
+}
+
+/// Returns what stands before an error, and the error, in the width of the terminal if there is one.
+fn shown(entry: &Entry, before: &str, room: Option<usize>) -> String {
+    let left = room.map_or(SHOWN_CHARS, |room| room.saturating_sub(before.chars().count()));
+    format!("{before}{}", error(entry, left))
 }
 
 /// Returns an error for a list, in at most `room` characters.
-fn shown(entry: &Entry, room: usize) -> String {
+fn error(entry: &Entry, room: usize) -> String {
     cut(&format!("{} {}: {}", sanitise(&entry.severity), sanitise(&entry.category), sanitise(&entry.sample)), room)
 }
 
@@ -229,39 +237,10 @@ fn marked(shared: &mut Shared, signatures: &[String], word: &str, mark: &dyn Fn(
         let entry = followed(shared, named.clone())?;
         let more = if entry.sign == named.sign { String::new() } else { format!(" ({} goes on as it)", &named.sign.signature[..12]) };
         if shared.mark(entry.sign, now(), mark).map_err(Failure)? {
-            text += &format!("{word}: {}  {}{more}\n", &entry.sign.signature[..12], shown(&entry, SHOWN_CHARS));
+            text += &format!("{}{more}\n", shown(&entry, &format!("{word}: {}  ", &entry.sign.signature[..12]), out::columns()));
         } else {
             say(&format!("{}: it was forgotten meanwhile", entry.sign.signature));
         }
-    }
-    out::print(&text)
-}
-
-fn trend(shared: &Shared, signature: Option<&str>, days: u32, form: &HistoryForm) -> Result<Exit, Failure> {
-    let at = now();
-    let entry = signature.map(|digits| followed(shared, find(shared, digits)?)).transpose()?;
-    let (hours, count) = if days <= 2 { (1, 24 * days as usize) } else { (24, days as usize) };
-    let sums = shared.sums(at.0.div_euclid(HOUR_US) - i64::from(days + 1) * 24).map_err(Failure)?;
-    let of =
-        |pick: &dyn Fn(&crate::state::history::Sum) -> u64| crate::state::history::spans(sums.iter().map(|(hour, sum)| (*hour, pick(sum))), at, hours, count);
-    let events = entry.as_ref().map_or_else(|| of(&|sum| sum.events), |entry| entry.row.hours.spans(at, hours, count));
-    let (new, back) = if entry.is_some() { (vec![0; count], vec![0; count]) } else { (of(&|sum| sum.new), of(&|sum| sum.regressed)) };
-    let last = at.0.div_euclid(HOUR_US).div_euclid(hours);
-    let most = events.iter().copied().max().unwrap_or(0);
-    let mut text =
-        entry.as_ref().filter(|_| !form.is_json()).map_or(String::new(), |entry| format!("{}  {}\n", &entry.sign.signature[..12], shown(entry, SHOWN_CHARS)));
-    for (index, count_of) in events.iter().enumerate() {
-        let from = Timestamp((last - (count - 1 - index) as i64) * hours * HOUR_US);
-        if form.is_json() {
-            text += &format!("{}\n", json!({"from": rfc3339(from), "hours": hours, "count": count_of, "new": new[index], "regressed": back[index]}));
-            continue;
-        }
-        let day = moment(from);
-        let name = if hours == 1 { &day[..13] } else { &day[..10] };
-        let more: Vec<String> =
-            [(new[index], "new"), (back[index], "regressed")].iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
-        text += format!("{name}  {:<30}  {count_of:>7}  {}", bar(*count_of, most, 30), more.join(", ")).trim_end();
-        text.push('\n');
     }
     out::print(&text)
 }
@@ -276,7 +255,7 @@ fn diff(shared: &Shared, since: Timestamp, form: &HistoryForm) -> Result<Exit, F
         ("regressed", "~", Choice { back_since: Some(since), order: Order::Count, ..base.clone() }),
         ("gone", "-", Choice { seen_since: Some(before), gone_since: Some(since), ..base }),
     ];
-    let (mut text, mut counts, room) = (String::new(), Vec::new(), out::columns().unwrap_or(SHOWN_CHARS));
+    let (mut text, mut counts, room) = (String::new(), Vec::new(), Some(out::columns().unwrap_or(SHOWN_CHARS)));
     for (word, sign, choice) in kinds {
         let mut entries = shared.list(&choice, at).map_err(Failure)?;
         let is_cut = entries.len() > MAX_DIFF;
@@ -288,7 +267,7 @@ fn diff(shared: &Shared, since: Timestamp, form: &HistoryForm) -> Result<Exit, F
                 text += &format!("{object}\n");
             } else {
                 let head = format!("{sign} {}  {:>5} ×  ", &entry.sign.signature[..12], entry.row.count);
-                text += &format!("{head}{}\n", shown(entry, room.saturating_sub(head.chars().count())));
+                text += &format!("{}\n", shown(entry, &head, room));
             }
         }
         counts.push(format!("{}{} {word}", entries.len(), if is_cut { "+" } else { "" }));

@@ -11,6 +11,7 @@ mod exec;
 mod explain;
 mod filter;
 mod generate;
+mod help;
 mod history;
 mod identity;
 mod judge;
@@ -36,7 +37,7 @@ use std::fmt;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
 use crate::core::redact::clean;
 use crate::diag::Diagnostics;
@@ -106,7 +107,7 @@ pub fn main() -> ExitCode {
         keeper::keep();
         return Exit::Done.into();
     }
-    let cli = Cli::try_parse().unwrap_or_else(|error| {
+    let cli = parsed().unwrap_or_else(|error| {
         let args: Vec<String> = std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
         let error = slips::explain(error, &args);
         if error.use_stderr() && slips::command_of(&args) == Some("exec") {
@@ -156,6 +157,13 @@ pub fn main() -> ExitCode {
         Exit::Trouble
     })
     .into()
+}
+
+/// Parses the arguments; help comes in the width of the terminal.
+fn parsed() -> Result<Cli, clap::Error> {
+    let mut command = help::fitted(Cli::command());
+    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
 /// Prints one message on stderr, without secrets. A message that is a diagnostic already starts with `error:`.

@@ -1,10 +1,12 @@
 //! `siftd run`: turns configuration and flags into the plan of a daemon, and runs it.
 
+use std::fmt;
+
 use super::args::RunArgs;
-use super::{Exit, Failure, setup};
+use super::{Exit, Failure, say, setup};
 use crate::config::{Config, LogFormat, SinkKind};
 use crate::core::redact;
-use crate::daemon::{self, Again, Ended};
+use crate::daemon::{self, Again, Ended, Obstacles};
 use crate::telemetry::log;
 
 mod dry;
@@ -35,7 +37,9 @@ pub fn check(config: &Config) -> Found {
             Err(wrong) => found.wrong.push(wrong),
         }
     }
-    found.wrong.extend(plan::check_state(config).err());
+    // Without a source, no state is kept.
+    let state = Some(config.state_dir.as_path()).filter(|_| !config.sources.is_empty());
+    found.wrong.extend(plan::check_state(state).err());
     let services = services::check(&config.sources, &config.state_dir);
     found.wrong.extend(services.wrong);
     found.hints.extend(services.hints);
@@ -57,8 +61,9 @@ fn is_configured(args: &RunArgs, config: &Config) -> bool {
 
 fn again(args: RunArgs) -> Again {
     Box::new(move || {
-        let setup = setup::load(&args.setup, args.reading.into());
-        setup.and_then(|setup| plan::plan(&args, &setup)).map_err(|failure| failure.to_string())
+        let setup = setup::load(&args.setup, args.reading.into()).map_err(|failure| failure.to_string())?;
+        let all = |wrong: Vec<Failure>| wrong.iter().map(Failure::to_string).collect::<Vec<_>>().join("\n");
+        plan::plan(&args, &setup).map_err(all)
     })
 }
 
@@ -75,7 +80,10 @@ pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
         return dry::run(args, &setup);
     }
     setup.slips().for_each(|said| tracing::warn!("{said}"));
-    let mut plan = plan::plan(args, &setup)?;
+    let mut plan = match plan::plan(args, &setup) {
+        Ok(plan) => plan,
+        Err(wrong) => return Ok(refused(&wrong)),
+    };
     let matched = plan::own_matched(&plan.specs).into_iter().chain(plan::matched_again(&plan.specs));
     matched.for_each(|said| tracing::warn!("{said}"));
     for said in plan::unmatched(&plan.specs) {
@@ -87,6 +95,12 @@ pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
     match daemon::run(plan) {
         Ok(Ended::Well) => Ok(Exit::Done),
         Ok(Ended::Troubled) => Ok(Exit::Trouble),
-        Err(why) => Err(Failure::new(why)),
+        Err(Obstacles(all)) => Ok(refused(&all)),
     }
+}
+
+/// Says all that is wrong, so that one look at it is enough.
+pub fn refused(wrong: &[impl fmt::Display]) -> Exit {
+    wrong.iter().for_each(say);
+    Exit::Trouble
 }

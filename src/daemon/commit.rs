@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::begin::{reason, take};
 use super::on_open::OnOpen;
+use super::plan::Obstacles;
 use super::pulse::Beat;
 use super::sinks::Sinks;
 use super::wake::{Early, Stop, Wake};
@@ -107,16 +108,17 @@ pub(super) fn until_done(folder: Option<&Path>, early: &mut Early, mut step: imp
     }
 }
 
-/// Commits what sinks report until all of them have begun. If a sink cannot begin, the start fails before anything is
+/// Commits what sinks report until all of them have begun. If sinks cannot begin, the start fails before anything is
 /// read. Returns `false` if the daemon was told to stop.
-pub(super) fn until_ready(committer: &mut Committer, folder: Option<&Path>, queue: &Queue, sinks: &Sinks, early: &mut Early) -> Result<bool, String> {
+pub(super) fn until_ready(committer: &mut Committer, folder: Option<&Path>, queue: &Queue, sinks: &Sinks, early: &mut Early) -> Result<bool, Obstacles> {
     while !sinks.is_ready() {
         let arrived = queue.take(false, Duration::from_millis(50), None, MAX_BYTES);
         if !arrived.messages.is_empty() && !until_done(folder, early, || committer.commit(&[], &arrived.messages, now()))? {
             return Ok(false);
         }
     }
-    sinks.failed().map_or(Ok(true), |why| Err(why.to_owned()))
+    let failed = sinks.failed();
+    if failed.is_empty() { Ok(true) } else { Err(Obstacles(failed)) }
 }
 
 pub(super) fn start(mut commits: Commits) -> JoinHandle<()> {

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::wake::{Stop, Wake};
@@ -70,8 +70,8 @@ impl Leaving {
 pub(super) struct Begun {
     /// How many sinks have made their first step.
     pub count: AtomicUsize,
-    /// Why a sink that must begin for the daemon to start cannot.
-    pub failed: OnceLock<String>,
+    /// Why those that must begin for the daemon to start cannot.
+    pub failed: Mutex<Vec<String>>,
 }
 
 /// What all sinks have in common.
@@ -191,8 +191,7 @@ impl Delivery {
         // When another process has the file, the error already says what to do.
         let mend = if error.kind() == ErrorKind::ResourceBusy { "" } else { ": check its path and who may write there" };
         let why = format!("sink {}: {error}{mend}", self.sink.place());
-        // Only the first failure is reported.
-        let _ = begun.failed.set(why.clone());
+        begun.failed.lock().unwrap_or_else(PoisonError::into_inner).push(why.clone());
         drop(sender.send(Wake::Failed(why)));
         Some(Trouble { why: error.to_string(), kind: error.kind(), tries: 0 })
     }

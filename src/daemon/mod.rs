@@ -42,7 +42,7 @@ use begin::{Restored, descriptors, take_state};
 use commit::Room;
 use deliver::Shared;
 use end::end;
-pub use plan::{Again, Ended, Plan, SinkPlan};
+pub use plan::{Again, Ended, Obstacles, Plan, SinkPlan};
 use reload::Current;
 use serve::Daemon;
 use sinks::Sinks;
@@ -57,8 +57,8 @@ const MAX_QUEUE_BYTES: usize = 2 << 20;
 /// Runs until it is told to stop, or until no more input can arrive.
 ///
 /// # Errors
-/// Says what prevents the daemon from starting or continuing.
-pub fn run(mut plan: Plan) -> Result<Ended, String> {
+/// All that prevents the daemon from starting, or what prevents it from continuing.
+pub fn run(mut plan: Plan) -> Result<Ended, Obstacles> {
     metrics().started_us.set(now().0.unsigned_abs());
     let (sender, wakes) = channel();
     let stop = Arc::new(Stop::default());
@@ -88,16 +88,24 @@ pub fn run(mut plan: Plan) -> Result<Ended, String> {
     daemon.serve(early.kept(), &wakes);
     let ended = end(daemon, committing, &wakes, &outbox);
     drop(lock);
-    ended
+    Ok(ended?)
 }
 
 /// Prepares the sources that are not files; journals go on where earlier runs have left them.
-fn services(plan: &mut Plan, restored: &Restored) -> Result<Vec<Service>, String> {
+fn services(plan: &mut Plan, restored: &Restored) -> Result<Vec<Service>, Obstacles> {
     let known = |name: &str| restored.journals.iter().find(|row| row.label.source == name).map(|row| (row.uid, row.mark.clone()));
     let mut passed = std::mem::take(&mut plan.passed);
     let around = &mut Around { passed: &mut passed, known: &known, nonce: plan.nonce };
-    let configs = plan.services.iter().cloned();
-    let ready = configs.map(|config| Service::prepare(streams::within(config, plan.grace), around)).collect::<Result<_, _>>()?;
+    let (mut ready, mut wrong) = (Vec::new(), Vec::new());
+    for config in plan.services.iter().cloned() {
+        match Service::prepare(streams::within(config, plan.grace), around) {
+            Ok(service) => ready.push(service),
+            Err(why) => wrong.push(why),
+        }
+    }
+    if !wrong.is_empty() {
+        return Err(Obstacles(wrong));
+    }
     for name in around.passed.left() {
         tracing::warn!("socket {name:?} was passed, and no source takes it: give the source that name, or its address");
     }

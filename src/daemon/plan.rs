@@ -150,6 +150,16 @@ impl SinkPlan {
     }
 }
 
+/// Why the daemon cannot start or go on; each has a message of its own.
+#[derive(Debug)]
+pub struct Obstacles(pub Vec<String>);
+
+impl From<String> for Obstacles {
+    fn from(why: String) -> Self {
+        Self(vec![why])
+    }
+}
+
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {

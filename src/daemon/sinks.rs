@@ -2,9 +2,9 @@
 //! The committer says where a sink begins; a sink that returns under the same name continues where it was.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -63,9 +63,12 @@ impl Sinks {
         self.begun.count.load(Ordering::Acquire) >= self.first
     }
 
-    /// Why one of them cannot be written, which makes the start fail.
-    pub fn failed(&self) -> Option<&str> {
-        self.begun.failed.get().map(String::as_str)
+    /// Why some of them cannot be written, which makes the start fail.
+    pub fn failed(&self) -> Vec<String> {
+        let mut failed = self.begun.failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        // They began side by side.
+        failed.sort();
+        failed
     }
 
     /// Starts a sink. `planned` is `None` for those that must begin for the daemon to start; for later ones it says whether the

@@ -121,6 +121,8 @@ const SAME_WISH: Duration = Duration::from_secs(1);
 
 /// Handles signals: the first one drains, a later one ends the process at once. SIGHUP reloads. If there is nothing to
 /// reload, SIGHUP means that a terminal was closed and counts like the others, unless it is ignored (`nohup`).
+/// SIGINT counts even if it is ignored: a script ignores it for all that it runs with `&`, a daemon above all, and a
+/// daemon that could not be ended as documented would hang whoever waits for it.
 pub(super) fn handle_signals(sender: &Sender<Wake>, stop: &Arc<Stop>, can_reload: bool) -> Result<(), String> {
     let fault = |error: io::Error| format!("signals cannot be handled: {error}");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().map_err(fault)?;

@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{OFlags, fcntl_getfl};
@@ -22,10 +22,10 @@ pub enum Mode {
     Append,
 }
 
-/// A destination for output. A descriptor that the caller has opened
-/// is duplicated at once; a file is opened only when something is run.
+/// A destination for output. A descriptor that the caller has opened is duplicated
+/// at once, a named pipe is opened at once; a file is opened only when something is run.
 pub enum Target {
-    /// `fd:N`
+    /// `fd:N`, or a named pipe.
     Taken(File),
     /// `FILE`, or `-` for stdout.
     Named(PathBuf),
@@ -51,7 +51,7 @@ impl Target {
     /// Finds the targets of several flags.
     ///
     /// # Errors
-    /// As for [`find`](Self::find), with the flag and the name that failed.
+    /// As for [`find`](Self::find), with the flag and the name that failed; or a named pipe cannot be opened.
     pub fn find_all<const N: usize>(named: [(&'static str, Option<&Path>); N]) -> Result<[Option<Self>; N], (&'static str, PathBuf, io::Error)> {
         let find = |(flag, name): (&'static str, Option<&Path>)| {
             let found = name.map(|name| Self::find(name).map_err(|error| (flag, name.to_owned(), error)));
@@ -63,7 +63,19 @@ impl Target {
         for (found, named) in found.iter_mut().zip(named) {
             *found = find(named)?;
         }
+        for (found, (flag, name)) in found.iter_mut().zip(named) {
+            let met = found.take().map(Self::met).transpose();
+            *found = met.map_err(|error| (flag, name.unwrap_or(Path::new("")).to_owned(), error))?;
+        }
         Ok(found)
+    }
+
+    /// Opens a named pipe, which waits for its reader. Later, siftd passes signals on to a command, and none would end the wait.
+    fn met(self) -> io::Result<Self> {
+        match self {
+            Self::Named(name) if name.metadata().is_ok_and(|meta| meta.file_type().is_fifo()) => OpenOptions::new().write(true).open(name).map(Self::Taken),
+            other => Ok(other),
+        }
     }
 
     /// Opens it.

@@ -1,6 +1,7 @@
 //! Which files a source currently includes: the matches of its globs, without what it excludes, compressed copies
 //! that it does not name, and links that lead out of its folders. Looks only at names and metadata; opens nothing.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf, absolute};
 use std::time::Duration;
 
@@ -123,8 +124,31 @@ impl Spec {
     /// Returns the files that the globs match now.
     #[must_use]
     pub fn matches(&self) -> Vec<PathBuf> {
-        let entries = self.globs.iter().flat_map(|glob| entries(&glob.base, glob.depth));
-        entries.flatten().filter(|entry| !entry.file_type().is_dir() && self.means(entry.path())).map(walkdir::DirEntry::into_path).collect()
+        self.look().0
+    }
+
+    /// Returns the files that the globs match now, and the folders that cannot be searched for more, with the reason.
+    #[must_use]
+    pub fn look(&self) -> (Vec<PathBuf>, Vec<(PathBuf, String)>) {
+        let (mut found, mut closed) = (Vec::new(), Vec::new());
+        for glob in &self.globs {
+            for entry in entries(&glob.base, glob.depth) {
+                match entry {
+                    Ok(entry) if !entry.file_type().is_dir() && self.means(entry.path()) => found.push(entry.into_path()),
+                    Ok(_) => {}
+                    Err(error) => closed.extend(self.closed(glob, &error)),
+                }
+            }
+        }
+        (found, closed)
+    }
+
+    /// Returns the folder that the error is about, unless it is gone or nothing in it is meant.
+    fn closed(&self, glob: &Glob, error: &walkdir::Error) -> Option<(PathBuf, String)> {
+        let (folder, why) = (error.path()?, error.io_error()?);
+        let is_hidden = !glob.hidden && is_hidden(folder, &glob.base);
+        let is_excluded = || [folder, &folder.join("any")].iter().any(|path| self.exclude.iter().any(|glob| glob.is_match(path)));
+        (why.kind() != ErrorKind::NotFound && !is_hidden && !is_excluded()).then(|| (folder.to_owned(), why.to_string()))
     }
 
     /// Returns the globs that match no file now, as the user would write them.

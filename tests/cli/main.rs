@@ -10,6 +10,7 @@ mod formats;
 mod names;
 mod own;
 mod pipes;
+mod refused;
 mod run;
 mod scan;
 mod secrets;

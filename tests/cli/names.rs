@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use super::{Folder, error};
+use super::{Done, Folder, error};
 
 /// `café.log` as Latin-1 has it.
 const NAME: &[u8] = b"caf\xe9.log";
@@ -22,10 +22,10 @@ fn a_file_whose_name_is_no_text_is_explained_shown_and_forgotten() {
         assert!(page.contains("caf\u{fffd}.log:2") && page.contains("level.tag"), "{page}");
     }
     let done = folder.command(["run", "--file", "caf*.log", "--state-dir", "state", "--output", "out.ndjson"]).spawn();
-    let mut daemon = done.unwrap();
+    let daemon = done.unwrap();
     super::wait::wait("its record", || (folder.records("out.ndjson").len() == 1).then_some(()));
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(daemon.id() as i32), nix::sys::signal::Signal::SIGTERM).unwrap();
-    daemon.wait().unwrap();
+    Done::of(daemon).ended(0);
     let shown = run(&[b"state", b"show", NAME, b"--state-dir", b"state"]).ended(0).out();
     assert!(shown.contains("caf\u{fffd}.log"), "{shown}");
     run(&[b"state", b"forget", NAME, b"--state-dir", b"state"]).ended(0);

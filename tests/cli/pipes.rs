@@ -2,13 +2,13 @@
 
 use std::process::Stdio;
 
-use super::{Folder, error};
+use super::{Done, Folder, error};
 
 /// Runs siftd with a stdout that nobody reads; returns its exit code.
 fn unread(folder: &Folder, args: &[&str]) -> Option<i32> {
     let mut child = folder.command(args).stderr(Stdio::inherit()).spawn().unwrap();
     drop(child.stdout.take());
-    child.wait().unwrap().code()
+    Done::of(child).code()
 }
 
 #[test]

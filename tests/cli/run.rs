@@ -35,7 +35,7 @@ impl<'a> Running<'a> {
     }
 
     fn with_output(folder: &'a Folder, output: &str, args: &[&str]) -> Self {
-        let child = folder.command(["run", "--output", output].iter().chain(args)).spawn().unwrap();
+        let child = folder.heedful(["run", "--output", output].iter().chain(args)).spawn().unwrap();
         Self { folder, child: Some(child) }
     }
 
@@ -63,7 +63,7 @@ impl<'a> Running<'a> {
         let child = self.child.take().unwrap();
         let killed = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
         assert!(killed.success());
-        Done(child.wait_with_output().unwrap()).ended(code)
+        Done::of(child).ended(code)
     }
 }
 
@@ -73,7 +73,7 @@ impl Running<'_> {
     fn end_by_itself(mut self) -> Done {
         let child = std::cell::RefCell::new(self.child.as_mut().unwrap());
         until(|| child.borrow_mut().try_wait().unwrap().is_some(), || "it does not end".into());
-        Done(self.child.take().unwrap().wait_with_output().unwrap()).ended(0)
+        Done::of(self.child.take().unwrap()).ended(0)
     }
 }
 
@@ -120,6 +120,18 @@ fn follows_growth_and_later_files_and_ends_well() {
         let text = fs::read_to_string(folder.path().join("out.ndjson")).unwrap();
         assert!(text.ends_with('\n') && text.lines().count() == 5 && text.contains("ERROR unfinished"), "{text}");
     }
+}
+
+/// A script ignores SIGINT for what it starts with `&`; a daemon can be ended with it all the same.
+#[test]
+fn in_the_background_of_a_script_an_interrupt_ends_it() {
+    let folder = Folder::new();
+    folder.write("a.log", error("old"));
+    let start = "trap '' INT; exec \"$0\" run --file a.log --output out.ndjson";
+    let child = folder.run("sh", ["-c", start, env!("CARGO_BIN_EXE_siftd")]).spawn().unwrap();
+    let running = Running { folder: &folder, child: Some(child) };
+    running.wait_for(&["a.log:1 ERROR old"]);
+    running.end("-INT", 0);
 }
 
 /// It outlives its terminal, as `nohup` intends.
@@ -339,7 +351,7 @@ fn a_pause_publishes_an_error_of_a_live_pipe() {
     let written = || fs::read_to_string(folder.path().join("out.ndjson")).unwrap_or_default();
     until(|| written().contains("ERROR waits"), written);
     drop(pipe);
-    Done(child.wait_with_output().unwrap()).ended(0);
+    Done::of(child).ended(0);
     assert_eq!(written().lines().count(), 1);
 }
 
@@ -357,7 +369,7 @@ fn sources_and_sinks_of_a_configuration() {
              [[sink]]\nname = \"bad\"\ntype = \"file\"\npath = \"{path}/bad.ndjson\"\nmin_severity = \"blocking\"\n"
         ),
     );
-    let mut child = folder.command(["run", "--config", "siftd.toml"]).spawn().unwrap();
+    let child = folder.command(["run", "--config", "siftd.toml"]).spawn().unwrap();
     until(|| ["bad.ndjson", "all.ndjson"].iter().all(|name| folder.path().join(name).exists()), || "no sink".into());
     // `start_at = "end"` applies to what exists at the start. Whether a line is
     // written too early is unknown here, so lines are written until one is seen.
@@ -370,7 +382,7 @@ fn sources_and_sinks_of_a_configuration() {
         written,
     );
     assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    Done::of(child).ended(0);
     let text = written();
     assert!(
         !text.contains("\"text\":\"ERROR before")

@@ -344,7 +344,7 @@ fn a_closed_pipe_is_no_error() {
         let mut child = folder.command(["scan", "--jobs", jobs, "a.log", "a.log", "a.log"]).spawn().unwrap();
         let mut some = [0; 100];
         child.stdout.take().unwrap().read_exact(&mut some).unwrap();
-        let done = child.wait_with_output().unwrap();
+        let done = Done::of(child).0;
         assert_eq!((done.status.code(), &*done.stderr), (Some(0), &b""[..]));
     }
 }
@@ -358,7 +358,21 @@ fn events_of_a_live_pipe_come_before_its_end() {
     let mut first = vec![0; 20];
     child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
     drop(pipe);
-    assert!(child.wait_with_output().unwrap().status.success());
+    assert!(Done::of(child).0.status.success());
+}
+
+/// A `\r` alone ends no line (progress bars overwrite theirs with it): a file of the classic Mac OS is one line, however long.
+#[test]
+fn a_file_without_a_newline_is_one_line() {
+    let folder = Folder::new();
+    let line = |text: &str| error(text).replace('\n', "\r");
+    folder.write("small.log", "fine\r".to_owned() + &line("first") + "fine\r" + &line("second"));
+    folder.write("large.log", line("first") + &"all is well\r".repeat(300_000) + &line("last"));
+    for name in ["small.log", "large.log"] {
+        let records = folder.siftd(["scan", name]).ended(0).records();
+        let lines: Vec<_> = records.iter().map(|record| record["line_num"].as_u64()).collect();
+        assert_eq!(lines, [Some(1)], "{name}");
+    }
 }
 
 /// What was read is written, including an error whose end was not seen, and siftd ends by the signal.
@@ -375,7 +389,7 @@ fn an_interrupt_ends_the_input() {
         (&["scan", "--format", "pretty"], "HUP", "2 errors: 1 high, 1 medium"),
     ] {
         let folder = Folder::new();
-        let mut child = folder.command(args).stdin(Stdio::piped()).spawn().unwrap();
+        let mut child = folder.heedful(args).stdin(Stdio::piped()).spawn().unwrap();
         let mut pipe = child.stdin.take().unwrap();
         pipe.write_all((error("early") + "fine\n" + trace).as_bytes()).unwrap();
         let started = std::time::Instant::now();
@@ -384,7 +398,7 @@ fn an_interrupt_ends_the_input() {
             std::thread::yield_now();
         }
         std::process::Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
-        let done = child.wait_with_output().unwrap();
+        let done = Done::of(child).0;
         drop(pipe);
         let out = String::from_utf8(done.stdout).unwrap();
         assert!(out.contains(shown), "{args:?}: {out}");
@@ -421,14 +435,14 @@ fn a_named_pipe_without_a_writer_is_waited_for_until_a_signal() {
         wait_open(&child, &pipe);
         let started = std::time::Instant::now();
         folder.run("kill", [child.id().to_string()]).status().unwrap();
-        let done = child.wait_with_output().unwrap();
+        let done = Done::of(child).0;
         assert_eq!(done.status.signal(), Some(15), "{command}");
         assert!(started.elapsed().as_secs() < 20, "{command}");
 
         let child = folder.command([command, "pipe"]).spawn().unwrap();
         wait_open(&child, &pipe);
         std::fs::write(&pipe, error("late")).unwrap();
-        let done = child.wait_with_output().unwrap();
+        let done = Done::of(child).0;
         assert!(done.status.success() && String::from_utf8_lossy(&done.stdout).contains("late"), "{command}: {done:?}");
     }
 }

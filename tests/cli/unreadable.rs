@@ -94,3 +94,20 @@ fn a_user_without_a_home_is_told_so() {
     let said = Done(command.output().unwrap()).ended(2).err();
     assert!(said.contains("HOME is not set") && said.contains("--state-dir"), "{said}");
 }
+
+/// A folder below a glob that siftd may not search is named once; one that is excluded or hidden is not.
+#[test]
+fn a_folder_that_may_not_be_searched_is_said() {
+    let folder = Folder::new();
+    for name in ["open", "shut", "out", ".hidden"] {
+        folder.write(&format!("logs/{name}/a.log"), "fine\n");
+    }
+    ["shut", "out", ".hidden"].iter().for_each(|name| fs::set_permissions(folder.at("logs").join(name), Permissions::from_mode(0)).unwrap());
+    folder.write("a.toml", "state_dir = \"st\"\n[[source]]\nname = \"a\"\ntype = \"file\"\ninclude = [\"logs/**/*.log\"]\nexclude = [\"logs/out/**\"]\n");
+    let done = as_stranger(&folder, &["run", "--config", "a.toml", "--dry-run"]);
+    ["shut", "out", ".hidden"].iter().for_each(|name| fs::set_permissions(folder.at("logs").join(name), Permissions::from_mode(0o755)).unwrap());
+    let Some(done) = done else { return };
+    let done = done.ended(0);
+    assert!(done.err().contains("logs/shut: Permission denied, and is passed over"), "{}", done.err());
+    assert!(done.err().lines().count() == 1 && done.out().contains("source a: 1 file\n"), "{} {}", done.err(), done.out());
+}

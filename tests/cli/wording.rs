@@ -1,6 +1,6 @@
 //! What siftd says to people: tips, names, numbers and colours.
 
-use super::{Folder, error};
+use super::{Done, Folder, error};
 
 #[test]
 fn a_flag_of_another_command_or_tool_gets_the_tip_that_helps() {
@@ -102,6 +102,37 @@ fn a_history_is_no_wider_than_the_terminal() {
             assert_eq!(text.lines().map(|line| line.trim_end().chars().count()).max(), Some(columns), "{text}");
         }
     }
+}
+
+#[test]
+fn a_trend_is_no_wider_than_the_terminal() {
+    let folder = Folder::new();
+    folder.write("a.log", error("boom"));
+    folder.siftd(["scan", "--state-dir", "st", "a.log"]).ended(0);
+    let show = format!("stty cols 45; {} history trend --state-dir st", crate::folder::siftd().display());
+    let Some(done) = folder.run("script", ["-qec", &show, "/dev/null"]).output().ok().filter(|done| done.status.success()) else {
+        return println!("skipped: needs script(1)");
+    };
+    let text = String::from_utf8_lossy(&done.stdout).into_owned();
+    let last = text.lines().last().unwrap().trim_end();
+    assert!(last.ends_with("1  1 new") && last.chars().count() == 45, "{text}");
+}
+
+/// What clap wraps, and what follows it.
+#[test]
+fn help_is_no_wider_than_the_terminal() {
+    let folder = Folder::new();
+    for command in ["", "scan", "run", "exec", "history", "breaker", "judge", "status"] {
+        for columns in [60, 80] {
+            let args = [command, "--help"].into_iter().filter(|arg| !arg.is_empty());
+            let help = Done::of(folder.command(args).env("COLUMNS", columns.to_string()).spawn().unwrap()).ended(0).out();
+            let too_wide = help.lines().find(|line| line.chars().count() > columns && !line.starts_with("Usage: "));
+            assert_eq!(too_wide, None, "{command} {columns}");
+        }
+    }
+    let exec = folder.command(["exec", "--help"]).env("COLUMNS", "60").output().unwrap();
+    let text = String::from_utf8(exec.stdout).unwrap();
+    assert!(text.contains("\n  siftd exec --digest digest.txt -- make test\n      what went wrong, in 500 characters\n"), "{text}");
 }
 
 #[test]

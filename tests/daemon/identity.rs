@@ -30,6 +30,14 @@ fn one_is_read() -> (World, Rig) {
     (world, rig)
 }
 
+/// Lets time pass until quiet files are put to rest.
+fn rest(world: &mut World, rig: &mut Rig) {
+    for _ in 0..3 {
+        world.pass(20 * SECOND);
+        rig.settle(world);
+    }
+}
+
 /// Starts the daemon and lets time pass until everything is written.
 fn play(world: &mut World) -> Rig {
     let mut rig = Rig::start(world);
@@ -249,10 +257,7 @@ fn rule_2_what_cannot_be_read_in_its_last_turn_is_tried_again() {
     give_up_root();
     for (waits, wanted) in [(3, &["one", "three", "two"][..]), (12, &["gap \"rotated_away\"", "one", "three"])] {
         let (mut world, mut rig) = one_is_read();
-        for _ in 0..3 {
-            world.pass(20 * SECOND);
-            rig.settle(&world);
-        }
+        rest(&mut world, &mut rig);
         world.append("a.log", &error("two"));
         fs::set_permissions(world.path("a.log"), fs::Permissions::from_mode(0o000)).unwrap();
         assert!(fs::File::open(world.path("a.log")).is_err());
@@ -314,6 +319,63 @@ fn what_waited_when_it_was_killed_and_is_gone_is_a_gap_once() {
             play(&mut world);
         }
         assert_eq!(sorted(&world), wanted);
+    }
+}
+
+/// Nothing has the file open: what was seen of it, but not read, is known to be lost.
+#[test]
+fn what_was_seen_and_is_gone_before_it_is_read_is_a_gap_once() {
+    let (mut world, mut rig) = one_is_read();
+    rest(&mut world, &mut rig);
+    world.append("a.log", &error("two"));
+    rig.look(&world);
+    fs::remove_file(world.path("a.log")).unwrap();
+    rig.wait(&mut world);
+    drop(rig);
+    play(&mut world);
+    assert_eq!(bare(&world), ["one", "gap \"rotated_away\""]);
+    assert_eq!(world.records()[1]["bytes"], error("two").len());
+}
+
+/// Logs are deleted every day: of one that was read to its end, as far as anybody has seen, nothing is known to be missing.
+#[test]
+fn what_was_read_and_is_gone_is_no_loss() {
+    for is_down in [false, true] {
+        let (mut world, mut rig) = one_is_read();
+        rest(&mut world, &mut rig);
+        world.append("a.log", &error("two"));
+        rig.settle(&world);
+        rest(&mut world, &mut rig);
+        if is_down {
+            rig.stop(&world);
+            fs::remove_file(world.path("a.log")).unwrap();
+            rig = Rig::start(&world);
+        } else {
+            fs::remove_file(world.path("a.log")).unwrap();
+        }
+        rig.wait(&mut world);
+        assert_eq!(bare(&world), ["one", "two"]);
+    }
+}
+
+/// A binary file is left out: what was never to be read is not lost.
+#[test]
+fn what_is_no_log_and_is_gone_is_no_loss() {
+    for is_down in [false, true] {
+        let mut world = World::new(&["logs/*"]);
+        fs::write(world.path("a.bin"), (0..=255).cycle().take(5000).collect::<Vec<u8>>()).unwrap();
+        let mut rig = Rig::start(&world);
+        rest(&mut world, &mut rig);
+        if is_down {
+            rig.stop(&world);
+            fs::remove_file(world.path("a.bin")).unwrap();
+            rig = Rig::start(&world);
+        } else {
+            fs::remove_file(world.path("a.bin")).unwrap();
+        }
+        world.append("b.log", &error("one"));
+        rig.wait(&mut world);
+        assert_eq!(bare(&world), ["one"]);
     }
 }
 

@@ -2,20 +2,42 @@
 
 use std::time::Instant;
 
-use crate::{Folder, runs, siftd, until};
+use crate::{Done, Folder, runs, until};
 
 #[test]
 fn signals_are_handed_on() {
     let folder = Folder::new();
     for (name, number) in [("HUP", 1), ("INT", 2), ("QUIT", 3), ("TERM", 15), ("USR1", 10), ("USR2", 12)] {
         let script = format!("trap 'echo caught {name}; exit {number}' {name}; echo ready > ready.{name}; while :; do sleep 0.02; done");
-        // Restores default signals, as the tests themselves may run under `nohup`.
-        let child = folder.run("env", ["--default-signal", siftd().to_str().unwrap(), "exec", "--", "sh", "-c", &script]).spawn().unwrap();
+        let child = folder.heedful(["exec", "--", "sh", "-c", &script]).spawn().unwrap();
         folder.wait_for(&format!("ready.{name}"), "ready");
         folder.shell(&format!("kill -{name} {}", child.id()));
-        let done = crate::Done(child.wait_with_output().unwrap()).ended(number);
+        let done = Done::of(child).ended(number);
         assert_eq!(done.out(), format!("caught {name}\n"));
     }
+}
+
+/// Until someone reads a named pipe, siftd waits, and a signal ends the wait: there is no command yet that could have it.
+#[test]
+fn a_pipe_that_nobody_reads_is_waited_for_until_a_signal() {
+    let folder = Folder::new();
+    folder.shell("mkfifo pipe").ended(0);
+    let flags = ["exec", "--events", "pipe", "--", "sh", "-c", "echo 'KeyError: x' >&2; exit 3"];
+    let child = folder.heedful(flags).spawn().unwrap();
+    let mut waits = 0;
+    until("it waits", || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap_or_default();
+        // For so long it sleeps only here.
+        waits = if stat.contains("(siftd) S") { waits + 1 } else { 0 };
+        waits > 60
+    });
+    folder.shell(&format!("kill -TERM {}", child.id()));
+    let done = Done::of(child);
+    assert_eq!((std::os::unix::process::ExitStatusExt::signal(&done.0.status), done.out()), (Some(15), String::new()));
+
+    let child = folder.heedful(flags).spawn().unwrap();
+    assert!(folder.shell("cat pipe").ended(0).out().contains("\"text\":\"KeyError: x\""));
+    Done::of(child).ended(3);
 }
 
 #[test]
@@ -24,7 +46,7 @@ fn a_signal_that_ends_the_command_shows_in_the_code() {
     let child = folder.command(["exec", "--verdict", "v.json", "--retries", "5", "--", "sh", "-c", "echo ready > ready; exec sleep 60"]).spawn().unwrap();
     folder.wait_for("ready", "ready");
     folder.shell(&format!("kill -TERM {}", child.id()));
-    crate::Done(child.wait_with_output().unwrap()).ended(143);
+    Done::of(child).ended(143);
     // A run that was told to end is not retried.
     assert_eq!(folder.records("v.json")[0]["attempts"], 1);
 }
@@ -38,7 +60,7 @@ fn a_pause_between_runs_can_be_ended() {
         .unwrap();
     folder.wait_for("e.ndjson", "\"kind\":\"retry\"");
     folder.shell(&format!("kill -INT {}", child.id()));
-    crate::Done(child.wait_with_output().unwrap()).ended(130);
+    Done::of(child).ended(130);
 }
 
 /// `nohup` ignores SIGHUP, and so do the processes it starts.

@@ -5,9 +5,14 @@
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use serde_json::Value;
+
+/// How long a program may take: far longer than any does, on a busy machine as well.
+const PATIENCE: Duration = Duration::from_secs(240);
 
 pub fn siftd() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_siftd"))
@@ -51,6 +56,14 @@ impl Folder {
         self.run(siftd(), args)
     }
 
+    /// Returns the same, for a test that sends signals: they have their default action, even if the tests themselves were
+    /// started to ignore some, as a script does with what it runs in the background.
+    pub fn heedful<I: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = I>) -> Command {
+        let mut command = self.run("env", [OsStr::new("--default-signal"), siftd().as_os_str()]);
+        command.args(args);
+        command
+    }
+
     pub fn run<I: AsRef<OsStr>>(&self, program: impl AsRef<OsStr>, args: impl IntoIterator<Item = I>) -> Command {
         let mut command = Command::new(program);
         command.args(args).current_dir(self.path()).env_remove("NO_COLOR").env_remove("SIFTD_LOG");
@@ -59,7 +72,7 @@ impl Folder {
     }
 
     pub fn siftd<I: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = I>) -> Done {
-        Done(self.command(args).output().unwrap())
+        Done::of(self.command(args).spawn().unwrap())
     }
 
     /// Runs siftd with text on stdin.
@@ -68,7 +81,7 @@ impl Folder {
         let mut pipe = child.stdin.take().unwrap();
         let bytes = stdin.as_ref().to_vec();
         let writer = std::thread::spawn(move || drop(pipe.write_all(&bytes)));
-        let done = Done(child.wait_with_output().unwrap());
+        let done = Done::of(child);
         writer.join().unwrap();
         done
     }
@@ -78,6 +91,21 @@ impl Folder {
 pub struct Done(pub Output);
 
 impl Done {
+    /// Waits for the end of a program. Fails, and ends it, if it goes on for too long.
+    #[track_caller]
+    pub fn of(child: Child) -> Self {
+        let id = child.id().to_string();
+        let (sender, ended) = channel();
+        std::thread::spawn(move || sender.send(child.wait_with_output()));
+        ended.recv_timeout(PATIENCE).map_or_else(
+            |_| {
+                drop(Command::new("kill").args(["-KILL", &id]).status());
+                panic!("it does not end")
+            },
+            |output| Self(output.unwrap()),
+        )
+    }
+
     pub fn code(&self) -> Option<i32> {
         self.0.status.code()
     }

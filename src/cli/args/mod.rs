@@ -33,7 +33,7 @@ pub use text::{ExplainArgs, FilterArgs, SignatureArgs};
 
 /// Finds the real errors in what agents, builds and services print.
 #[derive(Debug, Parser)]
-#[command(name = "siftd", version, propagate_version = true, max_term_width = 100, after_help = EXAMPLES, subcommand_required = true, arg_required_else_help = true, args_override_self = true)]
+#[command(name = "siftd", version, propagate_version = true, after_help = EXAMPLES, subcommand_required = true, arg_required_else_help = true, args_override_self = true)]
 pub struct Cli {
     /// When to use colours.
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]

@@ -48,8 +48,8 @@ pub struct DigestArgs {
 
 /// `siftd judge`
 #[derive(Debug, Args)]
-#[command(after_help = "Fields, any subset: exit_code, stderr, stdout, timed_out, run_status, operation, task
-run_status: success, failure, timeout, transient_exhausted, malformed, or another word for one of these
+#[command(after_help = "Fields, any subset: exit_code, stderr, stdout, timed_out, run_status, operation, task.
+run_status: success, failure, timeout, transient_exhausted, malformed, or another word for one of these.
 
 Example:
   echo '{\"exit_code\": 1, \"stderr\": \"bash: jq: command not found\"}' | siftd judge")]
@@ -61,7 +61,7 @@ pub struct JudgeArgs {
 /// `siftd classify`
 #[derive(Debug, Args)]
 #[command(after_help = "Fields, any subset: name, code, message, response.status, response.headers, context.operation,
-  exit_code, timed_out, stderr, attempt, task
+exit_code, timed_out, stderr, attempt, task.
 
 Example:
   echo '{\"message\": \"boom\", \"response\": {\"status\": 429}, \"attempt\": 3}' | siftd classify")]

@@ -6,8 +6,8 @@ use std::path::Path;
 use super::super::setup::Setup;
 use super::super::state::amount;
 use super::super::{Exit, Failure, identity, out, say};
-use super::plan::{Sources, state_dir};
-use super::{RunArgs, output, services};
+use super::plan::{ends, state_dir};
+use super::{RunArgs, output, refused, services};
 use crate::core::transcript::Mode;
 use crate::sinks::human::sanitise;
 use crate::sources::bytes::Bytes;
@@ -20,12 +20,14 @@ use crate::sources::open::open;
 use crate::state::store::{Store, StoreError};
 
 pub fn run(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
-    let sources = Sources::new(args, &setup.config)?;
+    let (sources, sinks) = match ends(args, &setup.config) {
+        Ok(ends) => ends,
+        Err(wrong) => return Ok(refused(&wrong)),
+    };
     let folder = state_dir(args, &setup.config);
     let tried = services::check(&sources.services, folder.as_deref().unwrap_or(&setup.config.state_dir));
     if !tried.wrong.is_empty() {
-        tried.wrong.iter().for_each(say);
-        return Ok(Exit::Trouble);
+        return Ok(refused(&tried.wrong));
     }
     tried.hints.iter().for_each(|hint| say(&format!("hint: {hint}")));
     let store = match &folder {
@@ -46,8 +48,8 @@ pub fn run(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
         text += &format!("source {}: {}\n", source.name, sanitise(&services::described(source)));
     }
     text += &followed(&follower, setup.engine.limits.mode);
-    for line in output::described(args, &setup.config)? {
-        text += &format!("{line}\n");
+    for sink in &sinks {
+        text += &format!("{}\n", output::described(sink));
     }
     match folder {
         Some(folder) => text += &format!("state: {}\n", folder.display()),

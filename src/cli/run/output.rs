@@ -13,17 +13,28 @@ use crate::delivery::Node;
 use crate::sinks::choose::Choose;
 use crate::sinks::file::Options;
 
-/// Returns the sinks.
-pub fn sinks(args: &RunArgs, config: &Config) -> Result<Vec<SinkPlan>, Failure> {
+/// Returns the sinks, or what is wrong with each of them.
+pub fn sinks(args: &RunArgs, config: &Config) -> Result<Vec<SinkPlan>, Vec<Failure>> {
     let least = args.reading.min_severity.unwrap_or(Severity::Low);
     if let Some(path) = args.output.as_ref().filter(|path| path.as_os_str() != "-") {
         let sink = SinkConfig { min_severity: least, path: Some(path.clone()), ..SinkConfig::new("output", SinkKind::File) };
-        return Ok(vec![plan(&sink, least, args, config)?]);
+        return all(&[sink], least, args, config);
     }
     if config.sinks.is_empty() || args.output.is_some() {
-        return Ok(vec![plan(&SinkConfig::new("stdout", SinkKind::Stdout), least, args, config)?]);
+        return all(&[SinkConfig::new("stdout", SinkKind::Stdout)], least, args, config);
     }
-    config.sinks.iter().map(|sink| plan(sink, least, args, config)).collect()
+    all(&config.sinks, least, args, config)
+}
+
+fn all(sinks: &[SinkConfig], least: Severity, args: &RunArgs, config: &Config) -> Result<Vec<SinkPlan>, Vec<Failure>> {
+    let (mut plans, mut wrong) = (Vec::new(), Vec::new());
+    for sink in sinks {
+        match plan(sink, least, args, config) {
+            Ok(plan) => plans.push(plan),
+            Err(why) => wrong.push(why),
+        }
+    }
+    if wrong.is_empty() { Ok(plans) } else { Err(wrong) }
 }
 
 /// Returns what the sinks want that drop records when too much waits for them.
@@ -94,16 +105,14 @@ pub fn labels(config: &Config) -> BTreeMap<String, Vec<(String, String)>> {
     config.sources.iter().map(|source| (source.name.clone(), of(source))).collect()
 }
 
-/// Describes each sink in one line.
-pub fn described(args: &RunArgs, config: &Config) -> Result<Vec<String>, Failure> {
-    let sinks = sinks(args, config)?;
-    let one = |sink: &SinkPlan| match sink {
+/// Describes a sink in one line.
+pub fn described(sink: &SinkPlan) -> String {
+    match sink {
         SinkPlan::Stdout { name, choose, .. } => format!("sink {name}: stdout{}", wishes(choose)),
         SinkPlan::File { name, options } => format!("sink {name}: {}{}", shown(&options.path), wishes(&options.choose)),
         SinkPlan::Stream { name, options } => format!("sink {name}: {}{}", options.target.shown(), wishes(&options.choose)),
         SinkPlan::Http { name, options, .. } => format!("sink {name}: {}{}", options.place, wishes(&options.choose)),
-    };
-    Ok(sinks.iter().map(one).collect())
+    }
 }
 
 fn shown(path: &std::path::Path) -> String {

@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::super::setup::Setup;
 use super::super::setup::ledger_rules;
 use super::super::{Failure, identity, out, stdin};
-use super::{RunArgs, output};
+use super::{RunArgs, output, services};
 use crate::config::{Config, Listen, SinkKind, SocketMode, SourceConfig, SourceKind, StartAt};
-use crate::daemon::Plan;
+use crate::daemon::{Plan, SinkPlan};
 use crate::sources::discover::{Spec, Start};
 use crate::sources::follow::IS_FOLDER;
 use crate::sources::input::Identity;
@@ -31,9 +31,24 @@ pub struct Sources {
     pub services: Vec<SourceConfig>,
 }
 
-pub fn plan(args: &RunArgs, setup: &Setup) -> Result<Plan, Failure> {
+/// Returns the sources and the sinks, or all that is wrong with them.
+pub fn ends(args: &RunArgs, config: &Config) -> Result<(Sources, Vec<SinkPlan>), Vec<Failure>> {
+    let mut wrong = Vec::new();
+    let sources = Sources::new(args, config).map_err(|found| wrong.extend(found));
+    let sinks = output::sinks(args, config).map_err(|found| wrong.extend(found));
+    if let (Ok(sources), Ok(sinks)) = (sources, sinks) {
+        return Ok((sources, sinks));
+    }
+    // What would come out only at the next start, once these are mended.
+    let state = state_dir(args, config);
+    wrong.extend(check_state(state.as_deref()).err());
+    wrong.extend(services::check(&config.sources, state.as_deref().unwrap_or(&config.state_dir)).wrong);
+    Err(wrong)
+}
+
+pub fn plan(args: &RunArgs, setup: &Setup) -> Result<Plan, Vec<Failure>> {
     let config = &setup.config;
-    let sources = Sources::new(args, config)?;
+    let (sources, sinks) = ends(args, config)?;
     let per_second = config.sources.iter().map(|source| (source.name.clone(), source.max_events_per_second)).collect();
     let repeat_window_us = i64::try_from(config.delivery.repeat_window.as_micros()).unwrap_or(i64::MAX);
     Ok(Plan {
@@ -50,7 +65,7 @@ pub fn plan(args: &RunArgs, setup: &Setup) -> Result<Plan, Failure> {
         passed: Passed::from_env(),
         nonce: identity::nonce,
         id_of: identity::of_followed,
-        sinks: output::sinks(args, config)?,
+        sinks,
         state: state_dir(args, config),
         withhold: Rules { per_second, repeat_window_us },
         silence: silence(config),
@@ -87,23 +102,34 @@ pub fn state_dir(args: &RunArgs, config: &Config) -> Option<PathBuf> {
 }
 
 impl Sources {
-    pub fn new(args: &RunArgs, config: &Config) -> Result<Self, Failure> {
+    fn new(args: &RunArgs, config: &Config) -> Result<Self, Vec<Failure>> {
         let mut sources = Self { specs: Vec::new(), services: Vec::new() };
-        sources.flags(args)?;
+        let mut wrong = sources.flags(args);
         for source in &config.sources {
             match source.kind {
-                SourceKind::File => sources.specs.push(spec(source)?),
+                SourceKind::File => match spec(source) {
+                    Ok(spec) => sources.specs.push(spec),
+                    Err(why) => wrong.push(why),
+                },
                 _ => sources.services.push(source.clone()),
             }
         }
-        if sources.specs.is_empty() && sources.services.is_empty() {
-            stdin::needed("follow", "name files with --file, sources with --config, or pipe a log in", "run")?;
-            sources.services.push(SourceConfig::new("stdin", SourceKind::Stdin));
+        wrong.extend(one_reads_stdin(&sources.services).err());
+        if !wrong.is_empty() {
+            return Err(wrong);
         }
-        one_reads_stdin(&sources.services)?;
-        leave_out_own(&mut sources.specs, (state_dir(args, config), args.output.clone()), config)?;
-        sources.reads_more_than_it_writes()?;
-        Ok(sources)
+        sources.complete(args, config).map_err(|why| vec![why])
+    }
+
+    /// Adds stdin if nothing is named, and leaves out what siftd itself writes.
+    fn complete(mut self, args: &RunArgs, config: &Config) -> Result<Self, Failure> {
+        if self.specs.is_empty() && self.services.is_empty() {
+            stdin::needed("follow", "name files with --file, sources with --config, or pipe a log in", "run")?;
+            self.services.push(SourceConfig::new("stdin", SourceKind::Stdin));
+        }
+        leave_out_own(&mut self.specs, (state_dir(args, config), args.output.clone()), config)?;
+        self.reads_more_than_it_writes()?;
+        Ok(self)
     }
 
     /// Checks that siftd's own output is not all there is to read: nothing would ever come of it.
@@ -120,20 +146,23 @@ impl Sources {
         }
     }
 
-    fn flags(&mut self, args: &RunArgs) -> Result<(), Failure> {
+    /// Takes what the flags name; returns what is wrong with it.
+    fn flags(&mut self, args: &RunArgs) -> Vec<Failure> {
         let (stdin, files): (Vec<_>, Vec<_>) = args.file.iter().partition(|name| name.as_os_str() == "-");
         if !stdin.is_empty() {
             self.services.push(SourceConfig::new("stdin", SourceKind::Stdin));
         }
         if files.is_empty() {
-            return Ok(());
+            return Vec::new();
         }
-        let mut spec = Spec::new("run", Start::Beginning, ROTATE_WAIT).map_err(Failure)?;
-        for name in files {
-            spec.include(name).map_err(|why| Failure::new(format!("--file {}: {why}", name.display())))?;
-        }
+        let mut spec = match Spec::new("run", Start::Beginning, ROTATE_WAIT) {
+            Ok(spec) => spec,
+            Err(why) => return vec![Failure(why)],
+        };
+        let include = |name: &PathBuf| spec.include(name).err().map(|why| Failure::new(format!("--file {}: {why}", name.display())));
+        let wrong = files.into_iter().filter_map(include).collect();
         self.specs.push(spec);
-        Ok(())
+        wrong
     }
 }
 
@@ -152,11 +181,10 @@ pub fn check(config: &Config) -> Vec<Failure> {
     one_reads_stdin(&config.sources).err().into_iter().chain(folders).collect()
 }
 
-/// Checks that nothing else is in the place of the state folder.
-pub fn check_state(config: &Config) -> Result<(), Failure> {
-    // Without a source, no state is kept.
-    let obstacle = folder::in_the_way(&config.state_dir).filter(|_| !config.sources.is_empty());
-    obstacle.map_or(Ok(()), |why| Err(Failure::new(format!("state folder {}: {why}", config.state_dir.display()))))
+/// Checks that nothing else is in the place of the state folder, if a state is kept.
+pub fn check_state(folder: Option<&Path>) -> Result<(), Failure> {
+    let obstacle = folder.and_then(|folder| Some((folder, folder::in_the_way(folder)?)));
+    obstacle.map_or(Ok(()), |(folder, why)| Err(Failure::new(format!("state folder {}: {why}", folder.display()))))
 }
 
 /// Excludes from globs what this daemon itself writes: its state, and the files of its sinks.

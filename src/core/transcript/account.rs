@@ -90,6 +90,18 @@ pub enum Fate {
     Reported,
 }
 
+/// The rulings on what one record says, if anybody wants an account of it.
+pub struct Rulings(Option<Vec<Ruling>>);
+
+impl Rulings {
+    /// Adds a ruling; it is made only if it is wanted.
+    pub fn add(&mut self, ruling: impl FnOnce() -> Ruling) {
+        if let Some(rulings) = &mut self.0 {
+            rulings.push(ruling());
+        }
+    }
+}
+
 /// The accounts that nobody has taken yet, if they are wanted at all.
 #[derive(Default)]
 pub struct Accounts(Option<Vec<Account>>);
@@ -98,6 +110,11 @@ impl Accounts {
     /// Keeps them from now on.
     pub fn keep(&mut self) {
         self.0.get_or_insert_default();
+    }
+
+    /// Returns the place for the rulings of the next record.
+    pub fn rulings(&self) -> Rulings {
+        Rulings(self.0.as_ref().map(|_| Vec::new()))
     }
 
     /// Returns those since the last call.
@@ -113,8 +130,8 @@ impl Accounts {
     }
 
     /// Adds the accounts of steps in Markdown.
-    pub fn add_steps(&mut self, rulings: Vec<Ruling>) {
-        for ruling in rulings {
+    pub fn add_steps(&mut self, rulings: Rulings) {
+        for ruling in rulings.0.into_iter().flatten() {
             if let (Some(first), Some(last)) = (ruling.step.lines.first(), ruling.step.lines.last()) {
                 self.add((first.0, last.0), || Made::Steps(vec![ruling]));
             }
@@ -124,10 +141,11 @@ impl Accounts {
 
 impl Made {
     /// Returns what was made of a record; no `rulings`: no format knows it.
-    pub fn of(record: &Value, rulings: Option<Vec<Ruling>>) -> Self {
+    pub fn of(record: &Value, rulings: Option<Rulings>) -> Self {
         match rulings {
             None => Self::Unknown,
-            Some(mut rulings) => {
+            Some(Rulings(rulings)) => {
+                let mut rulings = rulings.unwrap_or_default();
                 let speaker = Speaker::of(record);
                 // Some formats call what the user says an action.
                 if rulings.is_empty() || speaker == Speaker::User && rulings.iter().all(|ruling| ruling.fate == Fate::Called) {
@@ -184,6 +202,18 @@ fn stated(object: &Value) -> Option<&'static str> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    /// Each holds a whole step, with all that a command printed.
+    #[test]
+    fn a_ruling_that_nobody_wants_is_not_made() {
+        Accounts::default().rulings().add(|| panic!("nobody asks"));
+        let mut accounts = Accounts::default();
+        accounts.keep();
+        let mut rulings = accounts.rulings();
+        rulings.add(|| Ruling { step: Step { lines: vec![(7, 0)], ..Step::fine(None) }, fate: Fate::Fine, flag: None });
+        accounts.add_steps(rulings);
+        assert_eq!(accounts.take().iter().map(|account| (account.first, account.has_steps())).collect::<Vec<_>>(), [(7, true)]);
+    }
 
     #[test]
     fn the_field_that_states_a_failure_is_the_nearest() {

@@ -29,6 +29,8 @@ pub struct Asked {
     pub hides_failures: bool,
     /// [`CommandLine::speaker`]
     pub speaker: String,
+    /// [`CommandLine::prints_file`]
+    pub prints_file: bool,
 }
 
 impl Asked {
@@ -38,7 +40,8 @@ impl Asked {
         let mut redactions = 0;
         let text = kept(&secretless(engine, &command[..command.floor_char_boundary(MAX_SEARCHED_BYTES)], &mut redactions));
         let line = CommandLine::new(&command[..command.floor_char_boundary(MAX_DIVIDED_BYTES)]);
-        Self { text, redactions, shows: line.shows(), answers: line.answers(), hides_failures: line.hides_failures(), speaker: kept(&line.speaker()) }
+        let (shows, answers, hides_failures, prints_file) = (line.shows(), line.answers(), line.hides_failures(), line.prints_file());
+        Self { text, redactions, shows, answers, hides_failures, speaker: kept(&line.speaker()), prints_file }
     }
 
     /// Returns the beginning of `output` in which the command that only shows something speaks for itself:
@@ -46,7 +49,8 @@ impl Asked {
     #[must_use]
     pub fn own<'o>(&self, output: &'o str) -> &'o str {
         let name = self.speaker.as_str();
-        if name == "git" && ["fatal: ", "error: "].iter().any(|head| output.trim_start().starts_with(head)) {
+        let begins = |head: &str| output.trim_start().starts_with(head);
+        if name == "git" && (begins("fatal: ") || begins("error: ") && !self.prints_file) {
             return output;
         }
         let is_own = |line: &&str| line.trim_end().is_empty() || !name.is_empty() && line.strip_prefix(name).is_some_and(|rest| rest.starts_with(": "));
@@ -73,6 +77,15 @@ mod tests {
         for (speaker, output) in [("", "cat: x"), ("cat", ""), ("cat", "make: *** [all] Error 2"), ("git", "commit 1\nfatal: x")] {
             assert_eq!(own(speaker, output), 0, "{output}");
         }
+    }
+
+    #[test]
+    fn a_file_that_git_prints_may_begin_with_any_word() {
+        for (command, own) in [("git show HEAD:a.log", 0), ("cd x && git show --textconv 'v1:b/a.log'", 0), ("git cat-file -p 1a2b", 0), ("git show -s abc", 8)]
+        {
+            assert_eq!(asked(command).own("error: x").len(), own, "{command}");
+        }
+        assert_eq!(asked("git show HEAD:nosuch").own("fatal: path 'nosuch' does not exist").len(), 35);
     }
 
     /// However long the command is, what it runs decides, and no part of a secret is kept.

@@ -2,7 +2,7 @@
 //! of a failure says. The text of a failing step is read, as separate lines, by the machines that read
 //! a plain log; the worst event that they find fills the step's event. One failing step is one event.
 
-use super::account::{Fate, Ruling};
+use super::account::{Fate, Ruling, Rulings};
 use super::asked::Asked;
 use super::memory::Memory;
 use super::phrases;
@@ -28,9 +28,9 @@ pub struct Scene<'a, 'c> {
     pub now: Timestamp,
 }
 
-/// Turns what a record says into events; returns what became of each step and call.
-pub fn events(scene: &Scene<'_, '_>, memory: &mut Memory, said: Vec<Said>, out: &mut Vec<Event>) -> Vec<Ruling> {
-    let (mut base, mut rulings) = (0, Vec::new());
+/// Turns what a record says into events, and rules what became of each step and call.
+pub fn events(scene: &Scene<'_, '_>, memory: &mut Memory, said: Vec<Said>, (out, rulings): (&mut Vec<Event>, &mut Rulings)) {
+    let mut base = 0;
     // Two steps of one record may belong to one call.
     let mut answered: Option<(String, (String, Option<Asked>))> = None;
     let asked_for = |command: &str| Asked::new(scene.cx.engine, command);
@@ -39,8 +39,7 @@ pub fn events(scene: &Scene<'_, '_>, memory: &mut Memory, said: Vec<Said>, out: 
             Said::Session(session) => memory.enter(&session),
             Said::Call { id, tool, command } => {
                 memory.call(&id, &tool, command.as_deref().map(asked_for));
-                let step = Step { tool: Some(tool), command, ..Step::fine(None) };
-                rulings.push(Ruling { step, fate: Fate::Called, flag: None });
+                rulings.add(|| Ruling { step: Step { tool: Some(tool), command, ..Step::fine(None) }, fate: Fate::Called, flag: None });
             }
             Said::Reset(at) => memory.reset(&at),
             Said::Step(mut step) => {
@@ -62,12 +61,11 @@ pub fn events(scene: &Scene<'_, '_>, memory: &mut Memory, said: Vec<Said>, out: 
                     }
                     Err(fate) => fate,
                 };
-                rulings.push(Ruling { step, fate, flag: None });
+                rulings.add(|| Ruling { step, fate, flag: None });
                 base += lines;
             }
         }
     }
-    rulings
 }
 
 /// A step being judged.

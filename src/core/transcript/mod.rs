@@ -41,8 +41,8 @@ mod specstory;
 mod step;
 mod swe;
 
-use account::Accounts;
 pub use account::{Account, Fate, Made, Ruling, Speaker};
+use account::{Accounts, Rulings};
 pub use document::{Document, Found};
 pub use format::Format;
 pub use judge::Scene;
@@ -154,7 +154,8 @@ impl Transcript {
         if let Some(markdown) = &mut self.markdown {
             let mut said = Vec::new();
             markdown.line(line, scene.place, &mut said);
-            let rulings = judge::events(scene, memory, said, out);
+            let mut rulings = self.accounts.rulings();
+            judge::events(scene, memory, said, (out, &mut rulings));
             self.accounts.add_steps(rulings);
             return Read::Record;
         }
@@ -171,7 +172,7 @@ impl Transcript {
             self.accounts.add((num, num), || if is_cut { Made::TooLong } else { Made::Broken });
             return Read::Record;
         };
-        let rulings = read_record(scene, memory, &record, out);
+        let rulings = read_record(scene, memory, &record, (out, self.accounts.rulings()));
         // A record without a type belongs to another program.
         if rulings.is_none() && record.get("type").is_none() {
             return Read::Foreign;
@@ -188,7 +189,7 @@ impl Transcript {
             return;
         }
         let (Some(memory), Some(record)) = (&mut self.memory, json::parse(&element.bytes)) else { return };
-        let rulings = read_record(scene, memory, &record, out);
+        let rulings = read_record(scene, memory, &record, (out, self.accounts.rulings()));
         self.accounts.add((element.num, element.last), || Made::of(&record, rulings));
     }
 
@@ -203,7 +204,8 @@ impl Transcript {
         if let (Some(memory), Some(markdown)) = (&mut self.memory, &mut self.markdown) {
             let mut said = Vec::new();
             markdown.finish(&mut said);
-            let rulings = judge::events(scene, memory, said, out);
+            let mut rulings = self.accounts.rulings();
+            judge::events(scene, memory, said, (out, &mut rulings));
             self.accounts.add_steps(rulings);
         }
     }
@@ -237,12 +239,15 @@ impl Transcript {
     }
 }
 
-/// Reads a record; returns what became of what it says, or `None` if no format knows it.
-fn read_record(scene: &Scene<'_, '_>, memory: &mut Memory, record: &Value, out: &mut Vec<Event>) -> Option<Vec<Ruling>> {
+/// Reads a record; returns `rulings` on what it says, or `None` if no format knows it.
+fn read_record(scene: &Scene<'_, '_>, memory: &mut Memory, record: &Value, (out, mut rulings): (&mut Vec<Event>, Rulings)) -> Option<Rulings> {
     let mut said = Vec::new();
     let known = memory.format().read(record, &mut said) || Format::JSON.iter().any(|other| other.knows(record) && other.read(record, &mut said));
     let place = Place { time: json::time(record, scene.now).or(scene.place.time), ..scene.place.clone() };
-    known.then(|| judge::events(&Scene { place: &place, ..*scene }, memory, said, out))
+    known.then(|| {
+        judge::events(&Scene { place: &place, ..*scene }, memory, said, (out, &mut rulings));
+        rulings
+    })
 }
 
 /// Returns the format that a line of the head shows.

@@ -41,6 +41,8 @@ pub(super) struct Activity {
     pub(super) changed_at: Timestamp,
     /// The modification time seen at the last check.
     pub(super) written: i128,
+    /// The size seen at that check, until a turn has read the file: what a file has beyond its mark is lost with it. 0: none.
+    pub(super) seen_size: u64,
     /// Whether it was not yet read to its end since it was met.
     pub(super) is_new: bool,
 }

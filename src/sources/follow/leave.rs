@@ -32,7 +32,9 @@ impl Follower {
                 // If it was rewritten at the same length, only its time shows that.
                 let is_written = std::mem::replace(&mut file.activity.written, seen.written) != seen.written;
                 // For a compressed file, `mark.size` is its size when it was read.
-                let known = if is_packed(&file.names.path) { file.mark.size } else { file.mark.read };
+                let is_packed = is_packed(&file.names.path);
+                let known = if is_packed { file.mark.size } else { file.mark.read };
+                file.activity.seen_size = if is_packed || file.life.is_left_out { 0 } else { seen.size };
                 if is_written || seen.size != known {
                     self.turns.queue(id);
                 } else if now.0 - file.activity.changed_at.0 > RECENT_US {
@@ -100,7 +102,8 @@ impl Follower {
 
     /// Drops a file that could not be opened again; its unread part is lost, unless it was compressed.
     pub(super) fn lose(&mut self, id: FileId, now: Timestamp) {
-        let Some(file) = self.files.get(&id) else { return };
+        let Some(file) = self.files.get_mut(&id) else { return };
+        file.mark.size = file.mark.size.max(file.activity.seen_size);
         let (index, uid, path) = (file.spec, file.uid, file.names.path.clone());
         self.drop_file(id, now);
         self.lose_rest(uid, now);

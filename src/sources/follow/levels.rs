@@ -25,6 +25,9 @@ impl Follower {
             let size = grown.then(|| look(&file.names.path).filter(|seen| seen.node.is(&file.node))).flatten().map_or(file.mark.size, |seen| seen.size);
             let level = all.entry(&self.specs[file.spec].name).or_default();
             level.files += 1;
+            if file.life.is_left_out {
+                continue;
+            }
             level.lag_bytes += size.saturating_sub(file.mark.read.max(file.mark.start));
         }
         all

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use super::copy::Copy;
@@ -47,8 +47,14 @@ impl Follower {
             return self.trouble(index, path, why);
         }
         self.said.troubles.remove(path);
-        if self.said.passed_over.insert(path.to_owned()) {
-            self.warn(index, path, &format!("{why}, and is passed over"));
+        self.pass_over(index, path.to_owned(), why);
+    }
+
+    /// Says once that what a glob matched, or a folder on its way, is passed over.
+    pub(super) fn pass_over(&mut self, index: usize, path: PathBuf, why: &str) {
+        if !self.said.passed_over.contains(&path) {
+            self.warn(index, &path, &format!("{}, and is passed over", why.split(" (os error").next().unwrap_or_default()));
+            self.said.passed_over.insert(path);
         }
     }
 
@@ -184,7 +190,7 @@ impl Follower {
             node: mark.node,
             reader: ReaderOf { shared: Arc::new(Mutex::new(reader)), is_open },
             mark,
-            activity: Activity { changed_at: now, written: 0, is_new: true },
+            activity: Activity { changed_at: now, written: 0, seen_size: 0, is_new: true },
             life: Life::default(),
             errands: Errands::default(),
         };

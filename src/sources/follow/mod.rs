@@ -4,6 +4,7 @@
 //! `packed` and `known`; `leave` handles files that lose their names or fall quiet; `turns` says who is next, `ask` answers queries.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -177,14 +178,16 @@ impl Follower {
     pub fn discover(&mut self, now: Timestamp) {
         let mut strangers = Vec::new();
         let before = if self.start.begun { HashSet::new() } else { self.known.all().map(|known| known.uid).collect() };
-        self.said.passed_over.retain(|path| path.symlink_metadata().is_ok());
+        self.said.passed_over.retain(|path| path.symlink_metadata().map_or_else(|error| error.kind() != ErrorKind::NotFound, |_| true));
         for index in 0..self.specs.len() {
             let spec = &self.specs[index];
-            for path in spec.literals.iter().cloned().chain(spec.matches()).collect::<Vec<_>>() {
+            let (matched, closed) = spec.look();
+            for path in spec.literals.iter().cloned().chain(matched).collect::<Vec<_>>() {
                 if !self.index.by_path.contains_key(&path) {
                     self.meet(index, &path, now, Some(&mut strangers));
                 }
             }
+            closed.into_iter().for_each(|(folder, why)| self.pass_over(index, folder, &why));
         }
         if !self.start.begun {
             self.look_for_rotated(now);
@@ -318,6 +321,9 @@ impl Follower {
             }
         }
         file.activity.is_new &= turn.more;
+        if !turn.lost && turn.trouble.is_none() {
+            file.activity.seen_size = 0;
+        }
         if let Some(mark) = &turn.mark {
             file.mark.clone_from(mark);
         }

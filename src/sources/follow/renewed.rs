@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use super::{FileId, Followed, Follower};
+use super::{Activity, FileId, Followed, Follower};
 use crate::core::event::Timestamp;
 use crate::delivery::Node;
 use crate::sources::reader::find_inode;
@@ -35,7 +35,8 @@ impl Follower {
         self.index.by_node.remove(&(file.node.dev, file.node.ino));
         self.index.by_node.insert((node.dev, node.ino), id);
         self.index.by_path.insert(path.to_owned(), id);
-        (file.node, file.mark.node, file.life.retired, file.activity.written, file.activity.changed_at) = (node, node, None, 0, now);
+        (file.node, file.mark.node, file.life.retired) = (node, node, None);
+        file.activity = Activity { changed_at: now, written: 0, seen_size: 0, ..file.activity };
         self.turns.queue(id);
         goes_on
     }

@@ -302,7 +302,8 @@ impl Reader {
         self.keep(events, turn);
         if let Some((file, meta)) = self.file.as_ref().and_then(|file| Some((file, file.file().metadata().ok()?))) {
             if !file.is_packed() {
-                self.size = meta.len();
+                // What is no log is not read, so nothing is left of it, and nothing is lost with it.
+                self.size = if turn.left_out.is_some() { self.offset } else { meta.len() };
             }
             turn.unlinked = meta.nlink() == 0;
         }

@@ -34,10 +34,13 @@ impl Store {
     /// As [`look`](Self::look).
     pub fn ask(folder: &Path) -> Result<Option<Self>, StoreError> {
         let path = file(folder);
-        if !is_there(&path)? || ["-wal", "-shm"].iter().any(|end| with_end(&path, end).exists()) {
-            return Self::look(folder);
+        let alone = || Self::looked(&path, Connection::open_with_flags(alone(&path), FLAGS | OpenFlags::SQLITE_OPEN_URI)).map(Some);
+        if is_there(&path)? && ["-wal", "-shm"].iter().all(|end| !with_end(&path, end).exists()) {
+            return alone();
         }
-        Self::looked(&path, Connection::open_with_flags(alone(&path), FLAGS | OpenFlags::SQLITE_OPEN_URI)).map(Some)
+        // A full disk has no room for these files. If nothing waits in them, as after a write that has failed, the state is whole without.
+        let is_whole = with_end(&path, "-wal").metadata().map_or(true, |meta| meta.len() == 0);
+        Self::look(folder).or_else(|error| if is_whole { alone().map_err(|_| error) } else { Err(error) })
     }
 
     /// As [`ask`](Self::ask), with history and breakers as they would be after a start. If
@@ -103,6 +106,23 @@ mod tests {
         let before = names();
         assert_eq!(Store::ask_history(&folder).unwrap().unwrap().sources().unwrap(), ["a"]);
         assert_eq!(names(), before);
+    }
+
+    /// A folder in the place of one of SQLite's files does what a full disk does.
+    #[test]
+    fn what_is_whole_is_read_even_if_nothing_can_be_made_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = file(folder.path());
+        let mut store = Store::open(folder.path()).unwrap().0;
+        let tx = store.begin().unwrap();
+        tx.source("a").unwrap();
+        tx.commit().unwrap();
+        drop(store);
+        fs::create_dir(with_end(&path, "-shm")).unwrap();
+        fs::write(with_end(&path, "-wal"), "").unwrap();
+        assert_eq!(Store::ask(folder.path()).unwrap().unwrap().sources().unwrap(), ["a"]);
+        fs::write(with_end(&path, "-wal"), "x").unwrap();
+        assert!(Store::ask(folder.path()).is_err(), "something may be missing");
     }
 
     #[test]
