@@ -73,7 +73,7 @@ pub struct Gate {
 impl Gate {
     /// Builds a gate over `(word, exact)` pairs; the index of a word is its id in [`Gate::scan`].
     /// A word is matched whole, at word boundaries, unless a `*` at that end opens it; without `exact`
-    /// ASCII letters match in either case. Words of 2 bytes may be missed unless a hex digit follows; shorter ones are never found.
+    /// ASCII letters match in either case. Words of one byte are never found.
     #[must_use]
     pub fn new<'a>(words: impl IntoIterator<Item = (&'a str, bool)>) -> Self {
         let mut entries = Vec::new();
@@ -110,7 +110,8 @@ impl Gate {
             at += LANES * STRIDE;
         }
         let rest = &hay[at.min(hay.len())..];
-        if rest.len() >= WINDOW {
+        // A short word at the very end has no byte after it.
+        if rest.len() + 1 >= WINDOW {
             let mut bytes = [0; READ];
             bytes[..rest.len()].copy_from_slice(rest);
             self.confirm_all(hay, at, &bytes, &mut seen);
