@@ -102,7 +102,7 @@ fn a_folder_that_may_not_be_searched_is_said() {
     for name in ["open", "shut", "out", ".hidden"] {
         folder.write(&format!("logs/{name}/a.log"), "fine\n");
     }
-    ["shut", "out", ".hidden"].iter().for_each(|name| fs::set_permissions(folder.at("logs").join(name), Permissions::from_mode(0)).unwrap());
+    ["shut", "out", ".hidden"].iter().for_each(|name| fs::set_permissions(folder.at("logs").join(name), Permissions::from_mode(0o000)).unwrap());
     folder.write("a.toml", "state_dir = \"st\"\n[[source]]\nname = \"a\"\ntype = \"file\"\ninclude = [\"logs/**/*.log\"]\nexclude = [\"logs/out/**\"]\n");
     let done = as_stranger(&folder, &["run", "--config", "a.toml", "--dry-run"]);
     ["shut", "out", ".hidden"].iter().for_each(|name| fs::set_permissions(folder.at("logs").join(name), Permissions::from_mode(0o755)).unwrap());

@@ -119,7 +119,7 @@ fn configuration(ports: [u16; 3], lines: SocketAddr, posts: SocketAddr) -> Strin
     let pumps: String = (0..PUMPS).map(|n| format!("{{ pattern = 'pump {n}: \\d', type = \"regex\" }},")).collect();
     format!(
         "[telemetry]\nlisten = \"127.0.0.1:{listen}\"\n[limits]\nmax_line_bytes = \"1MiB\"\n[error_detection]\nnoise_patterns = [\"punycode\"]\ncustom_patterns = [{pumps}]\n{ONE}\
-         [[source]]\nname = \"b\"\ntype = \"file\"\ninclude = [\"@/b.log\"]\nstart_at = \"beginning\"\n\
+         [[source]]\nname = \"b\"\ntype = \"file\"\ninclude = [\"@/b.log\", \"@/agent.jsonl\"]\nstart_at = \"beginning\"\n\
          [[source]]\nname = \"net\"\ntype = \"tcp\"\naddress = \"127.0.0.1:{tcp}\"\nmax_connections = 1\n\
          [[source]]\nname = \"dgrams\"\ntype = \"udp\"\naddress = \"127.0.0.1:{udp}\"\nmax_peer_bytes_per_second = \"1KiB\"\n\
          [[source]]\nname = \"job\"\ntype = \"command\"\nargv = [\"sh\", \"-c\", \"exit 3\"]\nrestart_delay = \"50ms\"\n\
@@ -178,6 +178,10 @@ fn a_file_is_read(world: &World, page: &mut Page<'_>) {
     page.is("siftd_events_total{source=\"a\",category=\"network_error\",severity=\"medium\"}", 1);
     let rule = wait("the noise", || page.look().into_keys().find(|name| name.starts_with("siftd_noise_lines_total{rule=\"custom")));
     page.is(&rule, 1);
+    // A record of many short fields: where it is cut, it is none any more.
+    let said = r#"{"type":"user","sessionId":"s","message":{"role":"user","content":"go on"}}"#;
+    world.append("agent.jsonl", &format!("{said}\n{{\"type\":\"user\",\"more\":[{}]}}\n", "10,".repeat(400_000) + "1"));
+    page.is("siftd_source_unread_records_total{source=\"b\"}", 1);
 }
 
 fn the_server_refuses(page: &mut Page<'_>, status: &AtomicU16) {
