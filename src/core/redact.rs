@@ -322,3 +322,7 @@ fn line_around(text: &str, at: usize) -> Range<usize> {
 #[cfg(test)]
 #[path = "redact_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "redact/gate_tests.rs"]
+mod gate_tests;

@@ -501,34 +501,35 @@ fn a_line_that_asks_too_much_is_told_of() {
     assert_eq!((usual.records().len(), usual.err().as_str()), (1, ""));
 }
 
-/// A section has a maximum number of lines: after it, nothing of the section starts any more, and what has started continues.
-#[test]
-fn a_section_that_lasts_too_long_cuts_no_trace() {
-    let folder = Folder::new();
-    let rules = r#"[family]
-id = "mine"
-title = "Mine"
-depth = "head"
-
-[[region]]
+/// The head of a family, and a section of it that lists what failed.
+fn crew_report(before: &str, max_lines: u32) -> String {
+    let section = r#"[[region]]
 id = "mine.section"
 literals = ["== crew report =="]
 open = '^== crew report ==$'
 close = '^== end ==$'
-max_lines = 3
+max_lines = LINES
 examples = { no_match = ["== crew report ==\n== end =="] }
 
 [[trace]]
 id = "mine.lost"
 region = "mine.section"
-category = "runtime_error"
+category = "test_failure"
 rows = [
     { from = "start", regex = '^lost: (?P<message>.*)', to = "crew", take = "text" },
     { from = "crew", regex = '^ - \w+$', to = "crew", take = "frame" },
 ]
 examples = { match = ["== crew report ==\nlost: boat 3\n - anna"] }
 "#;
-    folder.write("mine.toml", rules);
+    let head = "[family]\nid = \"mine\"\ntitle = \"Mine\"\ndepth = \"head\"\n\n";
+    format!("{head}{before}{}", section.replace("LINES", &max_lines.to_string()))
+}
+
+/// A section has a maximum number of lines: after it, nothing of the section starts any more, and what has started continues.
+#[test]
+fn a_section_that_lasts_too_long_cuts_no_trace() {
+    let folder = Folder::new();
+    folder.write("mine.toml", crew_report("", 3));
     folder.write("a.log", "== crew report ==\nlost: boat 3\n - anna\n - ben\n - carl\n - dora\nlost: boat 4\n - emil\n");
     let events = folder.siftd(["scan", "--format", "ndjson", "--rules", "mine.toml", "a.log"]).ended(0).records();
     assert_eq!(events.iter().map(|event| (event["line_num"].as_u64(), event["line_end"].as_u64())).collect::<Vec<_>>(), [(Some(2), Some(6))]);
@@ -543,27 +544,8 @@ fn a_section_inside_three_runs_lists_what_failed() {
              examples = {{ no_match = [\"{name} begins\\nall well\"] }}\n\n"
         )
     };
-    let section = r#"[[region]]
-id = "mine.section"
-literals = ["== crew report =="]
-open = '^== crew report ==$'
-close = '^== end ==$'
-max_lines = 30
-examples = { no_match = ["== crew report ==\n== end =="] }
-
-[[trace]]
-id = "mine.lost"
-region = "mine.section"
-category = "test_failure"
-rows = [
-    { from = "start", regex = '^lost: (?P<message>.*)', to = "crew", take = "text" },
-    { from = "crew", regex = '^ - \w+$', to = "crew", take = "frame" },
-]
-examples = { match = ["== crew report ==\nlost: boat 3\n - anna"] }
-"#;
     let folder = Folder::new();
-    let head = "[family]\nid = \"mine\"\ntitle = \"Mine\"\ndepth = \"head\"\n\n";
-    folder.write("mine.toml", format!("{head}{}{}{}{section}", run("harbour"), run("fleet"), run("crew")));
+    folder.write("mine.toml", crew_report(&[run("harbour"), run("fleet"), run("crew")].concat(), 30));
     folder.write("a.log", "harbour begins\nfleet begins\ncrew begins\n== crew report ==\nlost: boat 3\n - anna\n== end ==\nlost: boat 4\nall done\n");
     let events = folder.siftd(["scan", "--format", "ndjson", "--rules", "mine.toml", "a.log"]).ended(0).records();
     assert_eq!(events.iter().map(|event| (event["line_num"].as_u64(), event["line_end"].as_u64())).collect::<Vec<_>>(), [(Some(5), Some(6))]);

@@ -81,11 +81,15 @@ impl Region {
     }
 }
 
+/// Whether the entry is a test runner's, whose own errors wait for no verdict.
+pub(super) fn is_runners(cx: &Context, entry: &Entry) -> bool {
+    cx.engine.rules.families[usize::from(entry.family)].test
+}
+
 impl Assembler {
     /// Whether the event that `trace` became by `entry` waits for a verdict.
     pub(super) fn waits_for_verdict(&self, cx: &Context, trace: &OpenTrace, entry: u16) -> bool {
-        let rules = &cx.engine.rules;
-        !rules.families[usize::from(rules.entries[usize::from(entry)].family)].test && self.is_in_trial(cx, trace)
+        !is_runners(cx, &cx.engine.rules.entries[usize::from(entry)]) && self.is_in_trial(cx, trace)
     }
 
     /// The same for an open trace, which may have no outcome yet.
@@ -110,8 +114,7 @@ impl Assembler {
         }
         let claim = entry.filter(|entry| entry.claims()).map(|entry| (Claimant::of(entry), None));
         let (anchor, last_num) = (line.place.offset, line.place.num);
-        let is_runner = entry.is_some_and(|entry| cx.engine.rules.families[usize::from(entry.family)].test);
-        if !is_runner && self.is_tried(cx, (line.place.num, line.place.inner)) {
+        if !entry.is_some_and(|entry| is_runners(cx, entry)) && self.is_tried(cx, (line.place.num, line.place.inner)) {
             self.hold(Waiting { event, anchor, last_num, claim, is_certain: false }, out);
             return;
         }

@@ -1,5 +1,6 @@
 //! What a status line becomes: nothing if an error has said the same, an event of its own, or a note that waits.
 
+use super::held::is_runners;
 use super::{Assembler, Context};
 use crate::core::confirm::Found;
 use crate::core::event::Event;
@@ -51,9 +52,7 @@ impl Assembler {
 
     /// Whether an event that waits for the same verdict as `note` would wait for says the same. A pass takes back both.
     fn is_told_by_held(&self, cx: &Context, entry: u16, note: &Note, line: &Line) -> bool {
-        let rules = &cx.engine.rules;
-        let is_runner = rules.families[usize::from(rules.entries[usize::from(entry)].family)].test;
-        !is_runner
+        !is_runners(cx, &cx.engine.rules.entries[usize::from(entry)])
             && self.is_tried(cx, (line.place.num, line.place.inner))
             && self.held.claims().any(|(who, last)| explains(who, note, line.place.num.saturating_sub(last)))
     }

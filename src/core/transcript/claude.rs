@@ -47,9 +47,12 @@ pub fn knows(record: &Value) -> bool {
 
 pub fn read(record: &Value, out: &mut Vec<Said>) -> bool {
     let Some(kind) = text(record, "/type") else { return false };
-    // Cursor's calls have a session, too.
-    let is_call = kind == "tool_call" && text(record, "/toolId").is_some();
-    if kind == "tool_call" && !is_call || (!TYPES.contains(&kind) && first(record, &["/sessionId", "/session_id", "/messageId"]).is_none() && !is_call) {
+    let is_known = match kind {
+        // Cursor's calls have a session, too, but no such key.
+        "tool_call" => text(record, "/toolId").is_some(),
+        _ => TYPES.contains(&kind) || first(record, &["/sessionId", "/session_id", "/messageId"]).is_some(),
+    };
+    if !is_known {
         return false;
     }
     if let Some(session) = first(record, &["/sessionId", "/session_id"]) {
