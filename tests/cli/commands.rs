@@ -767,7 +767,7 @@ fn a_usual_slip_gets_the_right_command() {
         (&["build.log"][..], "siftd scan build.log"),
         (&["logs/my app"], "siftd scan 'logs/my app'"),
         (&["run", "app.log"], "siftd run --file app.log"),
-        (&["scan", "-o", "x"], "siftd scan … > FILE"),
+        (&["digest", "-o", "x"], "siftd digest … > FILE"),
         (&["scan", "--output=x", "a.log"], "siftd scan … > FILE"),
         (&["scan", "--json", "a.log"], "--format ndjson"),
         (&["signature", "a.log"], "siftd signature < a.log"),
