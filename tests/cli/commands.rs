@@ -45,6 +45,27 @@ fn signature_answers_line_for_line() {
     assert!(why.lines().count() > 1 && why.contains("→"), "{why}");
 }
 
+/// What a warning shows below itself goes with it; the same below an error stays.
+#[test]
+fn filter_takes_a_warning_with_the_source_that_it_shows() {
+    let folder = Folder::new();
+    for (warned, kept) in [
+        (
+            "a.c:3:5: warning: unused variable 'x' [-Wunused-variable]\n    3 |   int x;\n      |       ^\n",
+            "a.c:4:5: error: 'y' undeclared\n    4 |   y = 1;\n",
+        ),
+        ("a.c:3:5: warning: unused variable 'x' [-Wunused-variable]\n  int x;\n      ^\n", "ok\n"),
+        (
+            "warning: unused variable: `x`\n --> src/main.rs:2:9\n  |\n2 |     let x = 1;\n  |         ^ help: `_x`\n  |\n  = note: on by default\n",
+            "error[E0425]: x\n --> src/main.rs:3:9\n  |\n",
+        ),
+        ("a.py:3: DeprecationWarning: invalid escape sequence '\\d'\n  x = '\\d'\n", "  done\n"),
+        ("", "\u{2718} [ERROR] Could not resolve \"./x\"\n      1 │ import \"./x\"\n        ╵        ~~~~~\n"),
+    ] {
+        assert_eq!(folder.piped(["filter"], [warned, kept].concat()).ended(0).out(), kept);
+    }
+}
+
 #[test]
 fn filter_takes_noise_and_leaves_every_other_byte() {
     let folder = Folder::new();
