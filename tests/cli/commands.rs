@@ -789,7 +789,7 @@ fn a_usual_slip_gets_the_right_command() {
         (&["logs/my app"], "siftd scan 'logs/my app'"),
         (&["run", "app.log"], "siftd run --file app.log"),
         (&["digest", "-o", "x"], "siftd digest … > FILE"),
-        (&["scan", "--output=x", "a.log"], "siftd scan … > FILE"),
+        (&["digest", "--output=x", "a.log"], "siftd digest … > FILE"),
         (&["scan", "--json", "a.log"], "--format ndjson"),
         (&["signature", "a.log"], "siftd signature < a.log"),
         (&["filter", "a.log"], "siftd filter < a.log"),
