@@ -78,7 +78,7 @@ fn source(source: &SourceConfig) -> Vec<String> {
 /// Returns why an existing file would not be read, if it is no log.
 fn left_out(path: &Path) -> Option<String> {
     let file = File::open(path).ok().filter(|_| !is_packed(path))?;
-    foreign::left_out(&bytes_at(&file, 0, foreign::BLOCK_BYTES).ok()?, Mode::Auto)
+    foreign::left_out(path, &bytes_at(&file, 0, foreign::BLOCK_BYTES).ok()?, Mode::Auto)
 }
 
 fn may_write(folder: &Path) -> bool {

@@ -10,7 +10,7 @@ use super::{Exit, Failure, out, say, setup, stdin};
 use crate::core::event::Event;
 use crate::core::extract::Origin;
 use crate::core::pipeline::Stream;
-use crate::digest::{Digest, Form, Format, Item, render, report};
+use crate::digest::{Digest, Form, Format, render, report};
 use crate::sources::clock::now;
 use crate::sources::expand::{Input, Trouble, expand};
 use crate::sources::foreign::{self, Foreign};
@@ -125,7 +125,7 @@ impl Reading {
                 }
             };
             if std::mem::take(&mut is_unseen)
-                && let Some(why) = why_foreign(&space[..count])
+                && let Some(why) = why_foreign(input, &space[..count])
             {
                 if matches!(input, Input::Found(_)) {
                     say(&format!("{}: {why}", path.display()));
@@ -148,9 +148,13 @@ fn ended_early(path: &Path, error: &io::Error) -> Trouble {
 }
 
 /// Returns why an input is no log: it would give an empty digest that looks like an answer.
-fn why_foreign(first: &[u8]) -> Option<String> {
+fn why_foreign(input: &Input, first: &[u8]) -> Option<String> {
+    let path = match input {
+        Input::Stdin => None,
+        Input::Named(path) | Input::Found(path) => Some(path.as_path()),
+    };
     match foreign::judge(first, true)? {
-        Foreign::Packed(archive) => Some(archive.advice("digest")),
+        Foreign::Packed(archive) => Some(archive.advice("digest", path)),
         Foreign::Binary => Some("is a binary file and was not read".to_owned()),
         Foreign::Written => Some("is siftd's own output, but none that a digest can sum up: digest the log, or the records of `--format ndjson`".to_owned()),
         Foreign::Own => None,
@@ -168,7 +172,7 @@ fn records(bytes: &mut dyn Read, digest: &mut Digest) -> io::Result<u64> {
             return Ok(broken);
         }
         match serde_json::from_slice::<serde_json::Value>(&line) {
-            Ok(record) => Item::of_record(&record).into_iter().for_each(|item| digest.add(item)),
+            Ok(record) => digest.record(&record),
             Err(_) => broken += u64::from(!line.trim_ascii().is_empty()),
         }
     }

@@ -126,7 +126,7 @@ impl Pair {
             if std::mem::take(&mut is_unseen)
                 && let Some(foreign) = foreign::unread(&space[..count], count < BLOCK, mode.into())
             {
-                return Err(Fault::Foreign(foreign.advice()));
+                return Err(Fault::Foreign(foreign.advice(Some(path).filter(|path| *path != Path::new("-")))));
             }
             for (stream, found) in streams.iter_mut().zip(&mut self.found) {
                 let mut events = Vec::new();

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -14,6 +14,7 @@ use super::progress::Progress;
 use super::{Exit, Failure, identity, out, say, setup, stdin};
 use crate::sinks::human::{Paint, Tally};
 use crate::sources::archive::{self, Archive};
+use crate::sources::exclude::Exclude;
 use crate::sources::expand::{Input, Trouble, expand};
 use crate::sources::foreign::Foreign;
 use crate::sources::input::Identity;
@@ -23,10 +24,12 @@ use crate::words::Severity;
 mod known;
 mod printer;
 mod reader;
+mod target;
 
 use known::Known;
 use printer::{Printer, Reach};
 use reader::Totals;
+use target::Target;
 
 /// Maximum number of files left out of folders that are named.
 const MAX_LEFT_OUT: usize = 20;
@@ -54,7 +57,7 @@ struct Job {
     totals: Mutex<Totals>,
     /// Kinds of input that are read although they are no logs.
     reads: Vec<Foreign>,
-    /// stdout, if it is a regular file: reading it would never end.
+    /// The output, if it is a regular file: reading it would never end.
     own_output: Option<Identity>,
 }
 
@@ -70,19 +73,21 @@ pub fn scan(args: &ScanArgs, color: Color) -> Result<Exit, Failure> {
     });
     job.progress.done();
     job.tell_left_out();
-    out::quiet_on_closed_pipe(worked)?;
+    Target::written(target::named(args), worked)?;
     out::heed(&job.interrupt);
     Ok(exit(&job))
 }
 
 fn prepare(args: &ScanArgs, color: Color, interrupt: Arc<Interrupt>) -> Result<Job, Failure> {
-    let (mut inputs, troubles) = expand(&names(args)?);
+    let (mut inputs, mut troubles) = expand(&names(args)?);
+    leave_out(&args.exclude, &mut inputs, &mut troubles)?;
     once(&mut inputs);
     let setup = setup::load(&args.setup, args.reading.into())?;
     setup.slips().for_each(|said| say(&said));
-    let printer = Printer::new(args, out::paint(color), setup.config.limits.max_event_bytes as usize);
+    let printer = Printer::new(args, target::paint(args, color), setup.config.limits.max_event_bytes as usize);
     let known = Known::new(args, &setup.config)?;
-    let order = Order::new(out::stdout()?, printer.is_document());
+    let target = Target::open(args, &inputs)?;
+    let order = Order::new(target.file, printer.is_document());
     let progress = Progress::new(|| total_bytes(&inputs));
     let job = Job {
         setup,
@@ -102,7 +107,7 @@ fn prepare(args: &ScanArgs, color: Color, interrupt: Arc<Interrupt>) -> Result<J
         left_out: AtomicUsize::new(0),
         totals: Mutex::default(),
         reads: reads(args),
-        own_output: out::regular_stdout(),
+        own_output: target.own,
     };
     troubles.iter().for_each(|trouble| job.trouble(trouble));
     Ok(job)
@@ -114,6 +119,22 @@ fn names(args: &ScanArgs) -> Result<Vec<PathBuf>, Failure> {
     }
     stdin::needed("scan", "name files or folders, or pipe a log in", "scan")?;
     Ok(vec![PathBuf::from("-")])
+}
+
+/// Removes what `--exclude` names.
+fn leave_out(excluded: &[Exclude], inputs: &mut Vec<Input>, troubles: &mut Vec<Trouble>) -> Result<(), Failure> {
+    let is_meant = |path: &Path| excluded.iter().any(|exclude| exclude.covers(path));
+    let known = inputs.len();
+    inputs.retain(|input| match input {
+        Input::Stdin => true,
+        Input::Named(path) | Input::Found(path) => !is_meant(path),
+    });
+    troubles.retain(|trouble| !is_meant(Path::new(&trouble.path)));
+    // As for a folder without a file: it must not look like logs without an error.
+    match inputs.is_empty() && troubles.is_empty() && known > 0 {
+        true => Err(Failure::new("--exclude leaves no file to read")),
+        false => Ok(()),
+    }
 }
 
 /// Removes duplicates, whose errors would be counted twice: a file named

@@ -48,7 +48,7 @@ fn place(args: &[String], arg: &str) -> Option<String> {
 fn argument(command: &str, arg: &str) -> Option<String> {
     let is_file = !arg.starts_with('-');
     match (command, arg.split('=').next().unwrap_or(arg)) {
-        ("scan" | "digest", "-o" | "--output" | "--out") => Some(format!("the output is on stdout: siftd {command} … > FILE")),
+        ("digest", "-o" | "--output" | "--out") => Some(format!("the output is on stdout: siftd {command} … > FILE")),
         ("scan", "--json") => Some("one JSON record a line: --format ndjson; one document: --format report".to_owned()),
         ("scan" | "digest", "--file") => Some(format!("files are named without a flag: siftd {command} FILE")),
         ("scan", "-f" | "--follow") => Some("to follow a file that grows: siftd run --file FILE".to_owned()),

@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::begin::{reason, take};
+use super::deliver::placed;
 use super::on_open::OnOpen;
 use super::plan::Obstacles;
 use super::pulse::Beat;
@@ -304,7 +305,10 @@ impl Commits {
                         self.beat.waits();
                     }
                     if !std::mem::replace(&mut said, true) {
-                        let why = reason(self.folder.as_deref(), &error);
+                        let mut why = reason(self.folder.as_deref(), &error);
+                        if let Some(folder) = &self.folder {
+                            why = placed(&folder.display().to_string(), &why);
+                        }
                         tracing::warn!("state: {why}; nothing is lost, reading waits until it can be written");
                         metrics().state_trouble.set(why);
                     }

@@ -220,7 +220,7 @@ impl Delivery {
     fn tries_again(&self, error: &io::Error, at: At, trouble: &mut Option<Trouble>) -> bool {
         let counted = metrics().sinks.of(&self.name);
         counted.retries.add(1);
-        let why = error.to_string();
+        let why = placed(&self.sink.place(), &error.to_string());
         // The text may vary: the process that holds the file is not always known.
         let is_same = |before: &Trouble| before.why == why || error.kind() == ErrorKind::ResourceBusy && before.kind == error.kind();
         let tries = trouble.as_ref().filter(|before| is_same(before)).map_or(0, |before| before.tries + 1);
@@ -316,5 +316,23 @@ impl SinkOutbox {
         // No chunk: this may be an old file that was set aside, so reopen it the next time.
         self.store = store.filter(|_| chunk.is_some());
         Ok(chunk.map(Arc::new))
+    }
+}
+
+/// Names the place that a message of the system is about, which names none.
+pub(super) fn placed(place: &str, said: &str) -> String {
+    // The number in an I/O error's text helps nobody.
+    let words = said.split(" (os error").next().unwrap_or_default();
+    if words.contains(place) { words.to_owned() } else { format!("{place}: {words}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::placed;
+
+    #[test]
+    fn a_message_names_the_place_once() {
+        assert_eq!(placed("out/a.ndjson", "No such file or directory (os error 2)"), "out/a.ndjson: No such file or directory");
+        assert_eq!(placed("out/a.ndjson", "out/a.ndjson: another siftd writes to it"), "out/a.ndjson: another siftd writes to it");
     }
 }

@@ -2,23 +2,24 @@
 //! repeats folded, frames of the program first. Takes events or records, returns bounded text. Everything in it
 //! was printed by untrusted programs, so it is fenced, labelled, and free of control characters.
 
+mod ended;
 mod item;
 mod json;
 mod quoted;
 mod report;
 mod text;
 
+use serde_json::Value;
+
 use crate::core::event::{Event, Severity};
 use crate::sinks::human::sanitise;
-use crate::verdict::{Said, Status, Summary, Verdict};
+use crate::verdict::{Said, Summary, Verdict};
 pub use item::Item;
 pub use quoted::Quoted;
 pub use report::report;
 
 /// Maximum number of distinct errors; further ones are only counted.
 const MAX_ITEMS: usize = 200;
-/// Maximum length of the command that a digest shows, in characters.
-const MAX_COMMAND_CHARS: usize = 60;
 
 /// The forms of a digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +78,18 @@ impl Digest {
         self.add(Item::new(event));
     }
 
+    /// Adds a record that siftd wrote: an error, or how a run of `exec` ended, of which the last counts.
+    pub fn record(&mut self, record: &Value) {
+        if let Some(item) = Item::of_record(record) {
+            if ended::is_of_exec(record) {
+                self.ended = Some(ended::UNKNOWN.to_owned());
+            }
+            self.add(item);
+        } else if let Some(ended) = ended::of_record(record) {
+            self.ended = Some(ended);
+        }
+    }
+
     /// The digest of a supervised run.
     #[must_use]
     pub fn of_run(verdict: &Verdict, said: &Said, argv: &[String]) -> Self {
@@ -84,7 +97,7 @@ impl Digest {
         said.errors.iter().for_each(|event| digest.event(event));
         // Includes errors that were counted but not kept.
         digest.summary = said.summary;
-        digest.ended = Some(ended(verdict, argv));
+        digest.ended = Some(ended::of_run(verdict, argv));
         if digest.items.is_empty() && !verdict.is_success() {
             let words = if said.text.is_empty() { &said.printed } else { &said.text };
             digest.last_words = words.lines().rev().filter(|line| !line.trim().is_empty()).take(12).map(|line| sanitise(line).into_owned()).collect();
@@ -128,34 +141,6 @@ pub fn render(digest: &Digest, form: &Form) -> String {
         Format::Text => text::render(digest, form.max_chars, false),
         Format::Markdown => text::render(digest, form.max_chars, true),
     }
-}
-
-fn ended(verdict: &Verdict, argv: &[String]) -> String {
-    let facts = &verdict.facts;
-    let how = match (verdict.status, facts.timed_out, facts.signal, facts.exit_code) {
-        (_, true, ..) => "timed out".to_owned(),
-        (_, _, Some(signal), _) => format!("was ended by signal {signal}"),
-        (Status::Success, ..) => "succeeded".to_owned(),
-        (.., Some(code)) => format!("exited with {code}"),
-        (status, ..) => status.as_str().to_owned(),
-    };
-    let runs = if facts.attempts > 1 { format!(" (run {})", facts.attempts) } else { String::new() };
-    format!("`{}` {how}{runs}", command(argv))
-}
-
-/// Returns the program and its first arguments, up to the first that
-/// is long or has several lines, which is a prompt or a script.
-fn command(argv: &[String]) -> String {
-    let mut shown = String::new();
-    for (index, word) in argv.iter().enumerate() {
-        let is_short = !word.contains('\n') && shown.chars().count() + word.chars().count() < MAX_COMMAND_CHARS;
-        if index > 0 && !is_short {
-            return shown + " …";
-        }
-        let (space, word) = (if index > 0 { " " } else { "" }, sanitise(word).replace('`', "'"));
-        shown = (shown + space + &word).chars().take(MAX_COMMAND_CHARS).collect();
-    }
-    shown
 }
 
 #[cfg(test)]

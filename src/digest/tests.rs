@@ -125,6 +125,34 @@ fn a_record_gives_the_item_of_its_event() {
 }
 
 #[test]
+fn records_of_a_run_say_how_it_ended() {
+    let exit = |facts: serde_json::Value| {
+        let mut record = serde_json::json!({"schema": 1, "kind": "exit", "argv": ["sh", "-c", "make\nmake install"], "verdict": {}, "attempts": 1});
+        record.as_object_mut().unwrap().extend(facts.as_object().unwrap().clone());
+        record
+    };
+    let error = serde_json::json!({"schema": 1, "kind": "error", "text": "KeyError: 'a'", "category": "runtime_error", "severity": "high", "signature": "s",
+        "source": {"name": "exec", "type": "command"}});
+    for (records, want) in [
+        (vec![exit(serde_json::json!({"outcome": "failure", "signal": 9}))], "`sh -c …` was ended by signal 9, no errors\n"),
+        (vec![exit(serde_json::json!({"outcome": "timeout", "signal": 15}))], "`sh -c …` timed out, no errors\n"),
+        (vec![exit(serde_json::json!({"outcome": "failure", "code": 3, "attempts": 2}))], "`sh -c …` exited with 3 (run 2), no errors\n"),
+        (
+            vec![exit(serde_json::json!({"outcome": "failure", "code": 3})), exit(serde_json::json!({"outcome": "success", "code": 0}))],
+            "`sh -c …` succeeded, no errors\n",
+        ),
+        (vec![serde_json::json!({"schema": 1, "kind": "exit", "argv": ["tail"], "outcome": "failure", "code": 3})], "no errors\n"),
+        (vec![error.clone()], "no record says how the run ended, 1 error: 1 high\n"),
+        (vec![error, exit(serde_json::json!({"outcome": "failure", "code": 1}))], "`sh -c …` exited with 1, 1 error: 1 high\n"),
+    ] {
+        let mut digest = Digest::default();
+        records.iter().for_each(|record| digest.record(record));
+        let text = shown(&digest, Format::Text, 500);
+        assert!(text.starts_with(want), "{text}");
+    }
+}
+
+#[test]
 fn no_errors_need_no_fence() {
     assert_eq!(shown(&Digest::default(), Format::Text, 500), "no errors\n");
 }

@@ -1,5 +1,7 @@
 //! Archives and compressed files that siftd does not unpack: recognised by their first bytes, with the program that unpacks them.
 
+use std::path::Path;
+
 /// A format of packed files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Archive {
@@ -30,10 +32,10 @@ pub const ALL: [Archive; 10] = [
 const TAR: &str = "tar -xOf";
 
 impl Archive {
-    /// Says what the file is, and how `command` of siftd can read it.
+    /// Says what the file at `path`, if it has one, is, and how `command` of siftd can read it.
     #[must_use]
-    pub fn advice(self, command: &str) -> String {
-        format!("is {}, which is not read here: {} FILE | siftd {command}", self.what, self.unpack)
+    pub fn advice(self, command: &str, path: Option<&Path>) -> String {
+        format!("is {}, which is not read here: {} {} | siftd {command}", self.what, self.unpack, named(path))
     }
 
     /// Whether the archive holds its content uncompressed, so that it can be read all the same.
@@ -41,6 +43,12 @@ impl Archive {
     pub fn is_plain(&self) -> bool {
         self.unpack == TAR
     }
+}
+
+/// Returns the name of a file for a shell.
+pub(super) fn named(path: Option<&Path>) -> String {
+    let quoted = path.and_then(Path::to_str).and_then(|name| shlex::try_quote(name).ok());
+    quoted.map_or_else(|| "FILE".to_owned(), |name| name.into_owned())
 }
 
 /// Whether these few first bytes may begin an archive.
@@ -63,8 +71,10 @@ mod tests {
     fn archives_are_known_by_their_first_bytes_and_logs_are_none() {
         let tar = [&[b'x'; 257][..], b"ustar\x0000"].concat();
         for (first, word) in [(&b"\xfd7zXZ\0\0\x04"[..], "xz"), (b"BZh91AY&SY", "bzip2"), (b"PK\x03\x04\x14", "zip"), (&tar, "tar")] {
-            assert!(of(first).is_some_and(|archive| archive.advice("scan").contains(&format!(" {word}"))), "{word}");
+            assert!(of(first).is_some_and(|archive| archive.advice("scan", None).contains(&format!(" {word}"))), "{word}");
         }
+        let said = of(b"\xfd7zXZ\0").map(|archive| archive.advice("scan", Some(Path::new("my logs/a.xz"))));
+        assert!(said.is_some_and(|said| said.ends_with(": xz -dc 'my logs/a.xz' | siftd scan")));
         for first in [&b"PK is short for park"[..], b"BZh", b"1AY&SY", b"", b"\x1f\x8b\x08"] {
             assert_eq!(of(first), None);
         }

@@ -1,5 +1,7 @@
 //! Recognises what is not a log by its first bytes: programs, databases, images and archives.
 
+use std::path::Path;
+
 use super::archive;
 use super::input::{GZIP, ZSTD};
 
@@ -14,12 +16,12 @@ const MIN_CONTROLS: usize = 8;
 /// With this many runs of zeros amid text, a file is binary: a damaged log has one or two.
 const MIN_ZEROS: usize = 3;
 
-/// Returns why a file that begins with these bytes is not followed, if it is not a log.
+/// Returns why the file at `path` that begins with these bytes is not followed, if it is not a log.
 #[must_use]
-pub fn left_out(first: &[u8]) -> Option<String> {
-    let packed = archive::of(first).map(|archive| archive.advice("run"));
+pub fn left_out(path: &Path, first: &[u8]) -> Option<String> {
+    let packed = archive::of(first).map(|archive| archive.advice("run", Some(path)));
     packed
-        .or_else(|| unpacked_by_name(first))
+        .or_else(|| unpacked_by_name(path, first))
         .or_else(|| (is_binary(&first[..first.len().min(HEAD_BYTES)]) || has_many_controls(first)).then(|| LEFT_OUT.to_owned()))
 }
 
@@ -33,10 +35,11 @@ fn has_many_controls(block: &[u8]) -> bool {
 }
 
 /// Says why a compressed file is not read: `run` unpacks it only if its name says that it never grows.
-fn unpacked_by_name(first: &[u8]) -> Option<String> {
+fn unpacked_by_name(path: &Path, first: &[u8]) -> Option<String> {
     let forms = [(GZIP, "gzip", ".gz", "gzip -dc"), (ZSTD, "zstd", ".zst", "zstd -dc")];
     let (_, what, end, unpack) = forms.into_iter().find(|(magic, ..)| first.starts_with(magic))?;
-    Some(format!("is compressed with {what}, and is read here only if its name ends with {end}: {unpack} FILE | siftd run"))
+    let name = archive::named(Some(path));
+    Some(format!("is compressed with {what}, and is read here only if its name ends with {end}: {unpack} {name} | siftd run"))
 }
 
 /// Whether the block has zeros amid text, or is UTF-32, which is not read. Zeros before a
@@ -91,17 +94,17 @@ mod tests {
         for (first, word) in [
             (&b"\x7fELF\x02\x01\x01\0\0\0\0\x03\0>\0\x01\0\0\0"[..], "binary"),
             (wtmp, "binary"),
-            (b"\xfd7zXZ\0\0\x04", "xz -dc FILE | siftd run"),
+            (b"\xfd7zXZ\0\0\x04", "xz -dc a.log | siftd run"),
             (b"\x1f\x8b\x08", "ends with .gz"),
         ] {
-            assert!(left_out(first).is_some_and(|why| why.contains(word)), "{first:?}");
+            assert!(left_out(Path::new("a.log"), first).is_some_and(|why| why.contains(word)), "{first:?}");
         }
         let drawn: Vec<u8> = (0..400u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
-        assert!(left_out(&[&b"a line\n"[..], &drawn].concat()).is_some());
+        assert!(left_out(Path::new("a.log"), &[&b"a line\n"[..], &drawn].concat()).is_some());
         let damaged = [&[b'a'; 100][..], b"\0\0b\0\0c\0\0d\0\0\n"].concat();
-        assert_eq!(left_out(&damaged), None);
+        assert_eq!(left_out(Path::new("a.log"), &damaged), None);
         for text in ["8=FIX.4.4\u{1}9=176\u{1}35=8\u{1}", "\u{2}a\u{3}\u{1c}b\u{1d}\u{1e}\u{1f}\n", "\u{1b}[31mred\u{7}\u{8}\u{e}\u{f}\r\n"] {
-            assert_eq!(left_out(text.as_bytes()), None, "{text:?}");
+            assert_eq!(left_out(Path::new("a.log"), text.as_bytes()), None, "{text:?}");
         }
     }
 }

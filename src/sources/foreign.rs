@@ -1,6 +1,8 @@
 //! Inputs that are not logs, recognised by their first block: programs, images and databases,
 //! archives, and siftd's own output. Otherwise "no errors found" in them would be taken for an answer.
 
+use std::path::Path;
+
 use super::archive::{self, Archive};
 use super::binary;
 use super::own::{Own, is_written};
@@ -23,24 +25,24 @@ pub enum Foreign {
 }
 
 impl Foreign {
-    /// Returns the message of `scan`.
+    /// Returns the message of `scan` on the file at `path`, if it has one.
     #[must_use]
-    pub fn advice(self) -> String {
+    pub fn advice(self, path: Option<&Path>) -> String {
         match self {
             Self::Binary => "is a binary file and was not read (--binary reads it)".to_owned(),
             Self::Own => "holds siftd's own records and was not read: `siftd digest` sums them up (--mode text reads it as a log)".to_owned(),
             Self::Written => "is siftd's own output and was not read (--mode text reads it as a log)".to_owned(),
-            Self::Packed(archive) => archive.advice("scan"),
+            Self::Packed(archive) => archive.advice("scan", path),
         }
     }
 
     /// Returns the message of `run`.
-    fn said(self) -> String {
+    fn said(self, path: Option<&Path>) -> String {
         match self {
             Self::Binary => binary::LEFT_OUT.to_owned(),
             Self::Own => "holds siftd's own records and is not read (--mode text reads it as a log)".to_owned(),
             Self::Written => "is siftd's own output and is not read (--mode text reads it as a log)".to_owned(),
-            Self::Packed(archive) => archive.advice("run"),
+            Self::Packed(archive) => archive.advice("run", path),
         }
     }
 }
@@ -72,12 +74,12 @@ pub fn unread(first: &[u8], is_whole: bool, mode: Mode) -> Option<Foreign> {
 /// Returns why a pipe that begins with these bytes is not read, if it is not a log.
 #[must_use]
 pub fn left_out_of_pipe(first: &[u8], is_whole: bool, mode: Mode) -> Option<String> {
-    unread(first, is_whole, mode).map(Foreign::said)
+    unread(first, is_whole, mode).map(|foreign| foreign.said(None))
 }
 
-/// Returns why a file with these first [`BLOCK_BYTES`] is not followed, if it is not a log.
+/// Returns why the file at `path` with these first [`BLOCK_BYTES`] is not followed, if it is not a log.
 #[must_use]
-pub fn left_out(first: &[u8], mode: Mode) -> Option<String> {
+pub fn left_out(path: &Path, first: &[u8], mode: Mode) -> Option<String> {
     let own = if mode == Mode::Text { None } else { own(first, first.len() < BLOCK_BYTES) };
-    own.map(Foreign::said).or_else(|| binary::left_out(first))
+    own.map(|foreign| foreign.said(Some(path))).or_else(|| binary::left_out(path, first))
 }

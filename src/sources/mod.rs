@@ -1,4 +1,4 @@
-//! Where bytes come from. `expand` turns the names a user gives into inputs, and `input` reads a finished one, or one until `interrupt`, but
+//! Where bytes come from. `expand` turns the names a user gives into inputs, `exclude` takes some of them away, and `input` reads a finished one, or one until `interrupt`, but
 //! neither an `archive` nor what is `binary`. `follow` reads files that grow: `discover` names them, `open` opens them, `bytes` reads at an
 //! offset, `content` recognises them, `reader` reads them, `watch` says when. What is not a file is a `flow`. `service` prepares and runs
 //! such a source: a `socket`, with `tls` and a `codec` that finds the frames; a `command` (with `argv` as records show it); or `stdin`.
@@ -14,6 +14,7 @@ pub mod command;
 pub mod content;
 pub mod cursor;
 pub mod discover;
+pub mod exclude;
 pub mod expand;
 pub mod flow;
 pub mod follow;

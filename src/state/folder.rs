@@ -1,7 +1,8 @@
 //! The state folder itself: creating it, and checking whether its disk has room.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io::{Error, ErrorKind};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use rustix::process::geteuid;
@@ -13,12 +14,13 @@ pub const FULL: &str = "no room is left on its disk";
 /// With less room SQLite cannot even create its 32 KiB shared-memory file, by which the processes that have the state open know of each other.
 const LITTLE: u64 = 64 << 10;
 
-/// Creates the folder if it does not exist.
+/// Creates the folder if it does not exist. Only its user may enter it: the state holds text of logs.
 ///
 /// # Errors
 /// Something else has its name, it may not be created, or there is no room. The text says what to do.
 pub fn make(folder: &Path) -> Result<(), StoreError> {
-    let Err(error) = fs::create_dir_all(folder) else { return Ok(()) };
+    let above = folder.parent().map_or(Ok(()), fs::create_dir_all);
+    let Err(error) = above.and_then(|()| DirBuilder::new().recursive(true).mode(0o700).create(folder)) else { return Ok(()) };
     Err(in_the_way(folder).map_or_else(|| fault(&error), StoreError::Fatal))
 }
 
@@ -71,7 +73,11 @@ mod tests {
         assert!(said(&file.join("state")).starts_with(&format!("{} is a file, no folder: ", file.display())));
         assert!(said(&link).starts_with("it is no folder: "));
         make(&folder.path().join("a/b")).unwrap();
+        let mode = || std::os::unix::fs::PermissionsExt::mode(&fs::metadata(folder.path().join("a/b")).unwrap().permissions()) & 0o777;
+        assert_eq!(mode(), 0o700);
+        fs::set_permissions(folder.path().join("a/b"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         make(&folder.path().join("a/b")).unwrap();
+        assert_eq!(mode(), 0o755, "it is left as it is");
     }
 
     #[test]

@@ -45,6 +45,27 @@ fn signature_answers_line_for_line() {
     assert!(why.lines().count() > 1 && why.contains("→"), "{why}");
 }
 
+/// What a warning shows below itself goes with it; the same below an error stays.
+#[test]
+fn filter_takes_a_warning_with_the_source_that_it_shows() {
+    let folder = Folder::new();
+    for (warned, kept) in [
+        (
+            "a.c:3:5: warning: unused variable 'x' [-Wunused-variable]\n    3 |   int x;\n      |       ^\n",
+            "a.c:4:5: error: 'y' undeclared\n    4 |   y = 1;\n",
+        ),
+        ("a.c:3:5: warning: unused variable 'x' [-Wunused-variable]\n  int x;\n      ^\n", "ok\n"),
+        (
+            "warning: unused variable: `x`\n --> src/main.rs:2:9\n  |\n2 |     let x = 1;\n  |         ^ help: `_x`\n  |\n  = note: on by default\n",
+            "error[E0425]: x\n --> src/main.rs:3:9\n  |\n",
+        ),
+        ("a.py:3: DeprecationWarning: invalid escape sequence '\\d'\n  x = '\\d'\n", "  done\n"),
+        ("", "\u{2718} [ERROR] Could not resolve \"./x\"\n      1 │ import \"./x\"\n        ╵        ~~~~~\n"),
+    ] {
+        assert_eq!(folder.piped(["filter"], [warned, kept].concat()).ended(0).out(), kept);
+    }
+}
+
 #[test]
 fn filter_takes_noise_and_leaves_every_other_byte() {
     let folder = Folder::new();
@@ -767,8 +788,8 @@ fn a_usual_slip_gets_the_right_command() {
         (&["build.log"][..], "siftd scan build.log"),
         (&["logs/my app"], "siftd scan 'logs/my app'"),
         (&["run", "app.log"], "siftd run --file app.log"),
-        (&["scan", "-o", "x"], "siftd scan … > FILE"),
-        (&["scan", "--output=x", "a.log"], "siftd scan … > FILE"),
+        (&["digest", "-o", "x"], "siftd digest … > FILE"),
+        (&["digest", "--output=x", "a.log"], "siftd digest … > FILE"),
         (&["scan", "--json", "a.log"], "--format ndjson"),
         (&["signature", "a.log"], "siftd signature < a.log"),
         (&["filter", "a.log"], "siftd filter < a.log"),

@@ -517,11 +517,7 @@ fn what_is_no_log_is_left_out_and_said_once() {
     running.wait_for(&["logs/a.log:1 ERROR one", "logs/a.log:2 ERROR two", "logs/b.zip:1 ERROR three", "logs/a.log:3 ERROR four"]);
     // A glob may also match what is no log, which is no fault.
     let said = running.end("-TERM", 0).err();
-    for (name, why) in [
-        ("logs/b.zip", "is a zip archive, which is not read here: unzip -p FILE | siftd run"),
-        ("logs/c.xz", "xz -dc FILE | siftd run"),
-        ("logs/tool", "is a binary file"),
-    ] {
+    for (name, why) in [("logs/b.zip", "b.zip | siftd run"), ("logs/c.xz", "c.xz | siftd run"), ("logs/tool", "is a binary file")] {
         let lines: Vec<_> = said.lines().filter(|line| line.contains(name)).collect();
         assert!(lines.len() == 1 && lines[0].contains(why), "{name}: {said}");
     }
@@ -660,7 +656,7 @@ fn check_says_which_files_are_no_logs() {
     folder.write("c.toml", "state_dir = \"st\"\n[[source]]\nname = \"a\"\ntype = \"file\"\ninclude = [\"a.log.xz\", \"b.log.gz\"]\n");
     let said = folder.siftd(["check", "--config", "c.toml"]).err();
     assert!(
-        said.contains("hint: source a: a.log.xz: is compressed with xz, which is not read here: xz -dc FILE | siftd run\n") && !said.contains(".gz"),
+        said.contains("hint: source a: a.log.xz: is compressed with xz, which is not read here: xz -dc a.log.xz | siftd run\n") && !said.contains(".gz"),
         "{said}"
     );
 }

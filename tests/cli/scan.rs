@@ -210,6 +210,36 @@ fn never_reads_its_own_output() {
 }
 
 #[test]
+fn output_goes_into_a_file_but_never_into_one_that_is_read() {
+    let folder = Folder::new();
+    folder.write("a.log", error("boom"));
+    folder.write("old.ndjson", "what stood there before, and was longer than the one record that comes now\n".repeat(40));
+    let done = folder.siftd(["scan", "--output", "old.ndjson", "."]).ended(0);
+    assert_eq!((done.out().as_str(), folder.read("old.ndjson").lines().count()), ("", 1), "it is overwritten, and not read");
+    assert_eq!(folder.siftd(["scan", "-o", "-", "a.log"]).ended(0).records().len(), 1);
+    let refused = folder.siftd(["scan", "--output", "a.log", "a.log"]).ended(2).err();
+    assert_eq!(refused, "siftd: a.log: --output would overwrite what is to be read: name another file\n");
+    assert!(folder.read("a.log").contains("boom"));
+    assert_eq!(folder.siftd(["scan", "--output", "no/x", "a.log"]).ended(2).err(), "siftd: no/x: No such file or directory\n");
+    folder.siftd(["scan", "--new-only", "--baseline", "old.ndjson", "--output", "old.ndjson", "a.log"]).ended(0);
+    assert_eq!(folder.read("old.ndjson"), "", "the baseline was read before");
+}
+
+#[test]
+fn what_is_excluded_is_not_read() {
+    let folder = Folder::new();
+    for name in ["a.log", "b.txt", "old/c.log", "old/deep/d.log", "new/e.log"] {
+        folder.write(name, error(name));
+    }
+    let seen = |args: &[&str]| folder.siftd([&["scan", "."][..], args].concat()).ended(0).shown().join(" ");
+    assert_eq!(seen(&["--exclude", "old", "--exclude", "*.txt"]), "a.log:1 ERROR a.log new/e.log:1 ERROR new/e.log");
+    assert_eq!(seen(&["--exclude", "old/*.log", "--exclude", "new/", "--exclude=b.*"]), "a.log:1 ERROR a.log old/deep/d.log:1 ERROR old/deep/d.log");
+    assert_eq!(folder.siftd(["scan", "a.log", "b.txt", "--exclude", "a.*"]).ended(0).records().len(), 1, "names count like what is found");
+    assert_eq!(folder.siftd(["scan", ".", "--exclude", "*"]).ended(2).err(), "siftd: --exclude leaves no file to read\n");
+    assert!(folder.siftd(["scan", ".", "--exclude", "a["]).ended(2).err().contains("--exclude <GLOB>"));
+}
+
+#[test]
 fn a_file_is_read_once_however_often_it_is_named() {
     let folder = Folder::new();
     folder.write("logs/a.log", error("boom"));
@@ -256,7 +286,7 @@ fn what_is_no_log_is_left_out_and_said() {
     for (name, bytes, unpacks) in [("a.log.xz", &b"\xfd7zXZ\0\0\x04\xe6\xd6"[..], "xz -dc FILE | siftd "), ("a.tgz", &gz_of(&tar), "tar -xOf FILE | siftd ")] {
         folder.write(name, bytes);
         let said = folder.siftd(["scan", name]).ended(2).err();
-        assert!(said.starts_with(&format!("siftd: {name}: is ")) && said.contains(unpacks) && !said.contains("--binary"), "{said}");
+        assert!(said.starts_with(&format!("siftd: {name}: is ")) && said.contains(&unpacks.replace("FILE", name)) && !said.contains("--binary"), "{said}");
         for command in ["scan", "digest"] {
             let said = folder.piped([command], bytes).ended(2).err();
             assert!(said.starts_with("siftd: stdin: is ") && said.contains(&unpacks.replace("siftd ", &format!("siftd {command}"))), "{said}");

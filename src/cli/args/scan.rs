@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use super::SetupArgs;
 use super::words::{category, severity};
 use crate::core::transcript::Mode;
+use crate::sources::exclude::Exclude;
 use crate::words::{Category, Severity};
 
 /// What `scan` prints.
@@ -70,6 +71,7 @@ pub struct ReadingArgs {
   siftd scan 'logs/**/*.log' old.log.gz           globs, folders, .gz and .zst
   cargo test 2>&1 | siftd scan --format unix      file:line:col: severity: text, for editors
   siftd scan --min-severity high --category build_error,test_failure ci.log
+  siftd scan --exclude '*.gz' --exclude node_modules --output errors.ndjson logs
   siftd scan --format ndjson app.log | jq -r .text
   siftd scan --new-only --baseline main.ndjson build.log
                                                   exit 1 only for errors that main did not have")]
@@ -82,6 +84,12 @@ pub struct ScanArgs {
     pub format: Option<Format>,
     #[command(flatten)]
     pub reading: ReadingArgs,
+    /// Write to a file instead of stdout; it is overwritten.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Leave out these files and folders, by name (`*.gz`, `node_modules`) or by path (`logs/old/*.log`). Repeatable.
+    #[arg(long, value_name = "GLOB", value_parser = Exclude::parse)]
+    pub exclude: Vec<Exclude>,
     /// Only these categories.
     #[arg(long, value_name = "CATEGORY", value_delimiter = ',', value_parser = category())]
     pub category: Vec<Category>,

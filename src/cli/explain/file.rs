@@ -11,7 +11,7 @@ use crate::sources::input::{self, Watched};
 /// Says if a file is no log. It is explained all the same, since `scan` reads such a file when told to.
 pub(super) fn say_if_foreign(path: &Path, head: &[u8]) {
     if let Some(foreign) = foreign::judge(head, head.len() < MAX_HEAD_BYTES) {
-        say(&format!("{}: to `siftd scan` it {}", path.display(), foreign.advice()));
+        say(&format!("{}: to `siftd scan` it {}", path.display(), foreign.advice(Some(path))));
     }
 }
 

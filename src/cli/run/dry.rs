@@ -75,7 +75,7 @@ fn asked(folder: &Path) -> Result<Option<Store>, Failure> {
 fn left_out(path: &Path, spec: &Spec, read: u64, mode: Mode) -> Option<String> {
     let (file, ..) = open(path, &spec.trust(path)).ok().filter(|_| read == 0)?;
     let first = bytes_at(&Bytes::new(file, path), 0, foreign::BLOCK_BYTES).ok()?;
-    foreign::left_out(&first, mode)
+    foreign::left_out(path, &first, mode)
 }
 
 /// Describes the files of each source, and the positions from which they would be read.

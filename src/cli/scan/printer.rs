@@ -7,6 +7,7 @@ use std::time::Instant;
 use super::super::args::{Format, ScanArgs};
 use super::Paint;
 use super::reader::Totals;
+use super::target::named;
 use crate::core::event::{Category, Event, Severity};
 use crate::sinks::human;
 use crate::sinks::record::{self, Envelope};
@@ -34,7 +35,7 @@ pub struct Printer {
 
 impl Printer {
     pub fn new(args: &ScanArgs, paint: Paint, max_event_bytes: usize) -> Self {
-        let usual = || if std::io::stdout().is_terminal() { Format::Pretty } else { Format::Ndjson };
+        let usual = || if named(args).is_none() && std::io::stdout().is_terminal() { Format::Pretty } else { Format::Ndjson };
         Self {
             format: args.format.unwrap_or_else(usual),
             paint,

@@ -209,7 +209,8 @@ impl<'a> Reading<'a> {
 
     /// Skips an input that is no log. That is a fault only if the input was named, not if it was found in a folder.
     fn leave_out(&self, foreign: Foreign) {
-        let trouble = Trouble::new(Path::new(self.envelope.path.as_deref().unwrap_or("stdin")), foreign.advice());
+        let path = self.envelope.path.as_deref().map(Path::new);
+        let trouble = Trouble::new(path.unwrap_or(Path::new("stdin")), foreign.advice(path));
         match self.is_named {
             true => self.job.trouble(&trouble),
             false => self.job.leave_out(&trouble),

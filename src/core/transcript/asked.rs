@@ -25,6 +25,8 @@ pub struct Asked {
     pub shows: bool,
     /// [`CommandLine::answers`]
     pub answers: bool,
+    /// [`CommandLine::compares`]
+    pub compares: bool,
     /// [`CommandLine::hides_failures`]
     pub hides_failures: bool,
     /// [`CommandLine::speaker`]
@@ -40,8 +42,9 @@ impl Asked {
         let mut redactions = 0;
         let text = kept(&secretless(engine, &command[..command.floor_char_boundary(MAX_SEARCHED_BYTES)], &mut redactions));
         let line = CommandLine::new(&command[..command.floor_char_boundary(MAX_DIVIDED_BYTES)]);
-        let (shows, answers, hides_failures, prints_file) = (line.shows(), line.answers(), line.hides_failures(), line.prints_file());
-        Self { text, redactions, shows, answers, hides_failures, speaker: kept(&line.speaker()), prints_file }
+        let (shows, answers, compares) = (line.shows(), line.answers(), line.compares());
+        let (hides_failures, prints_file) = (line.hides_failures(), line.prints_file());
+        Self { text, redactions, shows, answers, compares, hides_failures, speaker: kept(&line.speaker()), prints_file }
     }
 
     /// Returns the beginning of `output` in which the command that only shows something speaks for itself:

@@ -30,6 +30,14 @@ impl<'a> CommandLine<'a> {
         self.deciding().is_some_and(|command| shell().answers(&command.bare()))
     }
 
+    /// Whether an exit code of 1 says of the only command that says something of its own that what it compares differs.
+    #[must_use]
+    pub fn compares(&self) -> bool {
+        let mut speaking = self.pipelines.iter().filter(|pipeline| !shell().is_quiet(&main(pipeline).bare()));
+        let only = speaking.next().filter(|_| speaking.next().is_none());
+        only.is_some_and(|pipeline| pipeline.commands.len() == 1 && shell().compares(&main(pipeline).bare()))
+    }
+
     /// Returns the name of the last command that says something of its own.
     #[must_use]
     pub fn speaker(&self) -> String {
@@ -217,6 +225,12 @@ mod tests {
             "(cd x && make)",
         ] {
             assert!(!CommandLine::new(line).shows(), "{line}");
+        }
+        for line in ["diff -u a b", "cd /x && diff <(sort a) <(sort b) && echo same", "git -C x diff --no-index a b", "cmp a b; echo $?"] {
+            assert!(CommandLine::new(line).compares(), "{line}");
+        }
+        for line in ["make && diff a b", "diff a b | grep x", "differ a b", "diff a b; make"] {
+            assert!(!CommandLine::new(line).compares(), "{line}");
         }
         assert!(CommandLine::new("cd /x && grep -rn foo src").answers() && !CommandLine::new("grepper x").answers());
     }

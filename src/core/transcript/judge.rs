@@ -91,7 +91,7 @@ impl Reading<'_, '_> {
         let flavour = step.flavour.or_else(|| phrases::flavour(&step.text).filter(|_| step.exit.is_none() && step.flag == Flag::Failed));
         let mut event = match (found, step.who, flavour) {
             (Some(found), ..) => found,
-            (None, Who::Tool, None) => self.worst(step, phrases::output(&step.text)).unwrap_or_else(|| self.plain(step)),
+            (None, Who::Tool, None) if !self.is_difference(step) => self.worst(step, phrases::output(&step.text)).unwrap_or_else(|| self.plain(step)),
             _ => self.plain(step),
         };
         if step.who != Who::Tool {
@@ -124,7 +124,8 @@ impl Reading<'_, '_> {
             Who::Run => FactKind::Run,
         };
         let entry = self.scene.cx.engine.rules.fact(wanted).unwrap_or_default();
-        let (number, line) = telling(step);
+        // What the lines that differ say is no fault.
+        let (number, line) = if self.is_difference(step) { (0, exited(1)) } else { telling(step) };
         let place = Place { inner: self.base + number as u32, ..self.scene.place.clone() };
         let plain = Plain { entry, lines: Lines::new(line), place: &place, time: self.scene.place.time, now: self.scene.now };
         extract::plain(self.scene.cx.engine, self.scene.cx.origin, &plain)
@@ -218,7 +219,13 @@ impl Reading<'_, '_> {
 
     /// Whether the step is an answer rather than a failure: a search that found nothing, a comparison that found a difference.
     fn is_answer(&self, step: &Step) -> bool {
-        step.exit == Some(1) && phrases::output(&step.text).is_empty() && self.asked.as_ref().is_some_and(|asked| asked.answers)
+        let finds_nothing = || phrases::output(&step.text).is_empty() && self.asked.as_ref().is_some_and(|asked| asked.answers);
+        step.exit == Some(1) && finds_nothing() || self.is_difference(step)
+    }
+
+    /// Whether the step is a comparison that shows a difference.
+    fn is_difference(&self, step: &Step) -> bool {
+        step.exit == Some(1) && self.asked.as_ref().is_some_and(|asked| asked.compares) && phrases::differs(phrases::output(&step.text))
     }
 }
 
@@ -256,10 +263,14 @@ fn telling(step: &Step) -> (usize, String) {
     let line = if step.exit.is_some() { lines.next_back() } else { lines.next() };
     match (line, step.exit) {
         (Some(line), _) => (lines_before(&step.text, line), visible_text(line)),
-        (None, Some(code)) => (0, format!("exited with code {code}")),
+        (None, Some(code)) => (0, exited(code)),
         (None, None) if text.is_empty() => (0, step.kind.clone().or(step.flavour.map(str::to_owned)).unwrap_or_else(|| "failed without a word".to_owned())),
         (None, None) => (0, text.to_owned()),
     }
+}
+
+fn exited(code: impl std::fmt::Display) -> String {
+    format!("exited with code {code}")
 }
 
 fn visible_text(line: &str) -> String {

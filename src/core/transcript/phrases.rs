@@ -63,6 +63,9 @@ struct ShellWords {
 #[serde(deny_unknown_fields)]
 struct Answering {
     commands: Vec<String>,
+    comparing: Vec<String>,
+    begins: Vec<String>,
+    within: Vec<String>,
 }
 
 fn phrases() -> &'static Phrases {
@@ -119,6 +122,20 @@ pub fn is_failing(said: &str) -> bool {
     phrases().failing.matches(said)
 }
 
+/// Whether the output of a comparison shows a difference, rather than why nothing was compared.
+pub fn differs(said: &str) -> bool {
+    let Answering { begins, within, .. } = &phrases().answering;
+    let first = said.lines().next().unwrap_or_default();
+    begins.iter().any(|words| first.starts_with(words.as_str())) || within.iter().any(|words| first.contains(words.as_str())) || is_edit(first)
+}
+
+/// Whether the line is what diff writes before the lines that differ: `3c3`, `5,7d4` (POSIX.1-2024, diff, default output format).
+fn is_edit(line: &str) -> bool {
+    let is_range =
+        |text: &str| text.split(',').count() <= 2 && text.split(',').all(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()));
+    line.split_once(['a', 'c', 'd']).is_some_and(|(from, to)| is_range(from) && is_range(to))
+}
+
 /// Whether the tool only shows what is written somewhere.
 pub fn shows(tool: &str) -> bool {
     phrases().showing.tools.iter().any(|known| known == tool)
@@ -146,6 +163,11 @@ impl Shell<'_> {
     /// Whether an exit code of 1 is an answer of the command.
     pub fn answers(&self, command: &str) -> bool {
         is_one_of(command, &self.0.answering.commands)
+    }
+
+    /// Whether the command compares, and says with an exit code of 1 that there is a difference.
+    pub fn compares(&self, command: &str) -> bool {
+        is_one_of(command, &self.0.answering.comparing)
     }
 
     /// Whether the command says nothing about what the line is for.
@@ -191,6 +213,16 @@ mod tests {
         ];
         for (said, want) in table {
             assert_eq!(flavour(said), want, "{said}");
+        }
+    }
+
+    #[test]
+    fn differences_are_known_by_their_first_line() {
+        for said in ["1c1\n< a\n---\n> b", "5,7d4\n< a", "--- a\n+++ b", "diff --git a/a b/a", "Only in b: y", "a b differ: byte 1, line 1", "> a"] {
+            assert!(differs(said), "{said}");
+        }
+        for said in ["", "diff: a: No such file or directory", "sh: 1: cd: can't cd to x", "c", "1c", "1,2,3c4", "add"] {
+            assert!(!differs(said), "{said}");
         }
     }
 

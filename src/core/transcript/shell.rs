@@ -67,6 +67,7 @@ impl Reader<'_> {
                 b'\'' | b'"' | b'`' => self.at = quoted(self.line, self.at, MAX_LEVELS),
                 b'$' if self.next_is("$(") => self.at = substituted(self.line, self.at + 1, MAX_LEVELS),
                 b'#' if self.begins_word() => self.at = line_end(self.line, self.at),
+                b'<' | b'>' if self.next_is("<(") || self.next_is(">(") => self.at = substituted(self.line, self.at + 1, MAX_LEVELS),
                 b'<' if self.next_is("<<<") => self.at += 3,
                 b'<' if self.next_is("<<") => {
                     let (delimiter, end) = heredoc(self.line, self.at);
@@ -268,6 +269,7 @@ mod tests {
             ("echo 'a;b' \"c|d\" `e;f` \\; g", "echo 'a;b' \"c|d\" `e;f` \\; g"),
             ("a $(b; c | d) e", "a $(b; c | d) e"),
             ("a # b; c", "a # b; c"),
+            ("diff <(b; c) <(d | e) && f", "diff <(b; c) <(d | e) f"),
             ("(cd a && b) 2>&1", "cd a b"),
             ("(a; b) > f && c", "a; b> c"),
             ("case $x in a) b;; esac", "case $x in a b; esac"),

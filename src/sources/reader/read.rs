@@ -70,7 +70,7 @@ impl Reader {
     fn left_out(&self) -> Option<String> {
         // A read error is reported by the reading itself.
         let first = bytes_at(self.file.as_ref()?, 0, foreign::BLOCK_BYTES).ok()?;
-        foreign::left_out(&first, self.engine.limits.mode)
+        foreign::left_out(&self.path, &first, self.engine.limits.mode)
     }
 
     /// Reads once.

@@ -2,8 +2,9 @@
 //! that name was never left half made by a kill or a full disk, and an empty one has always lost something. A
 //! replacement for another file waits, complete, under a name of its own until the other is out of the way.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::ErrorKind;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -56,11 +57,23 @@ fn make_as(path: &Path, called: &Path, fill: impl FnOnce(&mut Store) -> Result<(
     let new = with_end(path, ".new");
     // Left by a process that was killed.
     remove(&new);
-    let made = Store::make_at(&new, fill).and_then(|()| name(&new, called));
+    let made = blank(path, &new).and_then(|()| Store::make_at(&new, fill)).and_then(|()| name(&new, called));
     if made.is_err() {
         remove(&new);
     }
     made
+}
+
+/// Creates the empty file that SQLite fills; the files that it keeps beside it get the same mode. It is that of the file to be
+/// replaced, which a user may have changed. Otherwise nobody else may read it, except the group of a folder that is open to its
+/// group and closed to all others, as `StateDirectoryMode=0750` makes one.
+fn blank(path: &Path, new: &Path) -> Result<(), StoreError> {
+    let mode = |path: &Path| fs::metadata(path).map(|meta| meta.permissions().mode() & 0o777).ok();
+    let former = mode(path);
+    let of_group = path.parent().and_then(mode).filter(|folder| folder & 0o007 == 0).map_or(0, |folder| folder & 0o060);
+    let file = OpenOptions::new().write(true).create_new(true).mode(former.unwrap_or(0o600 | of_group)).open(new);
+    let made = file.and_then(|file| former.map_or(Ok(()), |former| file.set_permissions(Permissions::from_mode(former))));
+    made.map_err(|error| fault(new, &error))
 }
 
 fn lock(path: &Path, patience: Duration) -> Result<File, StoreError> {
@@ -125,6 +138,27 @@ mod tests {
         assert_eq!(said, None);
         drop(store);
         assert_eq!(names(folder.path()), [FILE, "siftd.db.lock"]);
+    }
+
+    #[test]
+    fn nobody_else_may_read_it_unless_somebody_has_said_so() {
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let set = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        for (of_folder, want) in [(0o700, 0o600), (0o755, 0o600), (0o777, 0o600), (0o750, 0o640)] {
+            let folder = tempfile::tempdir().unwrap();
+            set(folder.path(), of_folder);
+            let file = folder.path().join(FILE);
+            let (store, _) = Store::open(folder.path()).unwrap();
+            // A umask may take more away.
+            assert_eq!((mode(&file) | want, mode(&with_end(&file, "-wal"))), (want, mode(&file)), "{of_folder:o}");
+            drop(store);
+            set(&file, 0o664);
+            drop(Store::open(folder.path()).unwrap());
+            assert_eq!(mode(&file), 0o664, "it is left as it is");
+            fs::write(&file, "no database").unwrap();
+            drop(Store::open(folder.path()).unwrap());
+            assert_eq!(mode(&file), 0o664, "a new one is like the one that it replaces");
+        }
     }
 
     #[test]

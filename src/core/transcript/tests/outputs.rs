@@ -1,6 +1,7 @@
 //! Results that nobody flags, whose text decides: behind a command line that hides its exit code, and line by line as in a log.
 
 use super::scan;
+use crate::core::event::Severity;
 
 /// A call of a shell and its successful result, in the formats that flag results.
 fn passed(command: &str, said: &str) -> [String; 5] {
@@ -84,6 +85,33 @@ fn stderr_does_not_speak_for_the_whole_output() {
         ("npm notice", "ok", vec![]),
     ] {
         assert_eq!(session(stderr, said), want, "{stderr}");
+    }
+}
+
+/// An exit code of 1 is the answer of a comparison, whatever the lines that differ say.
+#[test]
+fn a_difference_is_no_fault() {
+    let session = |command: &str, said: &str| {
+        let [call, result] = [
+            serde_json::json!({"type": "assistant", "sessionId": "s", "message": {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_0123456789abcdef", "name": "Bash", "input": {"command": command}}]}}),
+            serde_json::json!({"type": "user", "sessionId": "s", "message": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_0123456789abcdef", "is_error": true, "content": said}]}}),
+        ];
+        scan(&format!("{call}\n{result}\n")).into_iter().map(|event| (event.severity, event.text)).collect::<Vec<_>>()
+    };
+    for (command, said) in [
+        ("diff want got", "Exit code 1\n3c3\n< Error: no till\n---\n> Error: no row"),
+        ("cd /srv && diff -u want got", "Exit code 1\n--- want\n+++ got\n@@ -1 +1 @@\n-KeyError: 'a'\n+KeyError: 'b'"),
+        ("cmp a b", "Exit code 1\na b differ: byte 1, line 1"),
+        ("diff -q a b", "Exit code 1\nFiles a/x and b/x differ"),
+    ] {
+        assert_eq!(session(command, said), [(Severity::Low, "exited with code 1".to_owned())], "{command}");
+    }
+    for (command, said) in [
+        ("cd nope && diff a b", "Exit code 1\nbash: line 1: cd: nope: No such file or directory"),
+        ("diff a nope", "Exit code 2\ndiff: nope: No such file or directory"),
+        ("make && diff a b", "Exit code 1\n1c1\n< Error: no till"),
+    ] {
+        assert!(session(command, said)[0].0 > Severity::Low, "{command}");
     }
 }
 
