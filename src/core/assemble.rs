@@ -325,7 +325,7 @@ impl Assembler {
         trace.setting.context = self.context(cx, line.place.num, line);
         self.heed(cx, &mut trace, line);
         // Its source may be shown below it.
-        let may_be_shown = trace.waits || pointed::is_of_any_tool(entry) && pointed::is_placed(found.view.of(line));
+        let may_be_shown = trace.waits || pointed::is_placed(found.view.of(line));
         if may_be_shown && cx.engine.limits.capture_multiline {
             self.open(cx, trace, out);
         } else {

@@ -7,7 +7,6 @@ use super::ending::{self, Ending};
 use crate::core::engine::Candidate;
 use crate::core::line::{Line, Tried};
 use crate::core::trace::OpenTrace;
-use crate::rules::{Entry, Kind};
 
 /// Maximum number of lines between the head, or a mark, and the next mark.
 const MAX_TRIAL_LINES: usize = 8;
@@ -30,7 +29,7 @@ pub(super) fn takes(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates
     let entries = &cx.engine.rules.entries;
     let is_same = line.key() == trace.key.as_deref() && line.place.io == trace.lines.get(0).place.io;
     let is_next = is_same && trace.is_followed_by(line) && line.tried == Tried::No && trace.outranks(line);
-    let Some(outcome) = trace.outcome(entries).filter(|outcome| is_next && is_of_any_tool(&entries[usize::from(outcome.entry)])) else { return false };
+    let Some(outcome) = trace.outcome(entries).filter(|_| is_next) else { return false };
     let head = trace.lines.get(trace.lead.min(trace.lines.len() - 1)).part;
     if self::shape(head) != Shape::Other || !is_placed(head) {
         return false;
@@ -38,9 +37,10 @@ pub(super) fn takes(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates
     let below_head = trace.lines.len() - trace.lead - 1;
     let on_trial = trace.lines.len().saturating_sub(outcome.lines);
     let last = if below_head == 0 { Shape::Other } else { self::shape(trace.lines.get(trace.lines.len() - 1).part) };
+    let is_parted = below_head > 1 && trace.lines.get(trace.lead + 1).part.trim_ascii().is_empty();
     let shape = shape(line.body());
     let (is_taken, is_certain) = match shape {
-        Shape::Mark => (below_head > 0 && last != Shape::Blank, true),
+        Shape::Mark => (last == Shape::Listed || last == Shape::Other && below_head == 1 + usize::from(is_parted), true),
         Shape::Listed if matches!(last, Shape::Listed | Shape::Mark) => (on_trial < MAX_TRIAL_LINES, last == Shape::Mark && on_trial == 0),
         // Below its calls, or with other numbers, the listing is the next error's.
         Shape::Listed => (below_head == usize::from(last == Shape::Blank) && is_near(head, line.body()), false),
@@ -53,13 +53,12 @@ pub(super) fn takes(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates
     if !is_taken || !is_open() {
         return false;
     }
+    if !is_marked {
+        // If no mark comes, nothing of the error does.
+        trace.stop();
+    }
     trace.extend_single(line, is_certain, cx.engine.limits.max_trace_lines, cx.engine.limits.max_trace_bytes);
     true
-}
-
-/// Whether a line may be an error by `entry` whatever tool printed it: a tool's own entry knows where its error ends.
-pub(super) fn is_of_any_tool(entry: &Entry) -> bool {
-    entry.generic || entry.leveled || matches!(entry.kind, Kind::Fact(_))
 }
 
 /// Whether a number stands in the text as a place does: right behind a word and `:` or `(`, or behind `line `.
