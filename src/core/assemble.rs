@@ -27,6 +27,7 @@ mod inner;
 mod noted;
 mod offer;
 mod pause;
+mod pointed;
 mod publish;
 mod quiet;
 mod regions;
@@ -315,14 +316,17 @@ impl Assembler {
     fn single(&mut self, cx: &Context, line: &Line, found: Found, out: &mut Vec<Event>) {
         let mut trace = OpenTrace::single(found.entry, line, found.view);
         // Words that any program uses, and a logger's record, may precede a stack trace that only says where.
-        trace.waits = line.is_stamped() || cx.engine.rules.entries[usize::from(found.entry)].generic;
+        let entry = &cx.engine.rules.entries[usize::from(found.entry)];
+        trace.waits = line.is_stamped() || entry.generic;
         trace.setting.depth = self.regions.len();
-        if let Some(above) = &cx.engine.rules.entries[usize::from(found.entry)].above {
+        if let Some(above) = &entry.above {
             trace.setting.heading = cx.back.file_above(above, line, found.view);
         }
         trace.setting.context = self.context(cx, line.place.num, line);
         self.heed(cx, &mut trace, line);
-        if trace.waits && cx.engine.limits.capture_multiline {
+        // Its source may be shown below it.
+        let may_be_shown = trace.waits || pointed::is_placed(found.view.of(line));
+        if may_be_shown && cx.engine.limits.capture_multiline {
             self.open(cx, trace, out);
         } else {
             self.publish(cx, &trace, out);

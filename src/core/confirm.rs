@@ -214,10 +214,15 @@ impl<'a> Confirm<'a> {
         if matches!(entry.kind, Kind::Border(_) | Kind::Noise { .. } | Kind::Region(_)) {
             return Ok(view);
         }
-        if self.is_noise() {
+        if self.is_noise() && !self.takes_back(index, entry, view) {
             return Err(Rejected::Noise);
         }
         Ok(view)
+    }
+
+    /// Whether the entry takes back with this line what a runner told of a test: the line is no error in any case.
+    fn takes_back(&self, index: u16, entry: &Entry, view: View) -> bool {
+        matches!(&entry.kind, Kind::Trace(machine) if machine.once && start_row(machine, index, self.line, view).is_some_and(|row| row.void))
     }
 
     fn check_level(&self, entry: &Entry) -> Result<(), Rejected> {
@@ -285,7 +290,7 @@ impl<'a> Confirm<'a> {
                 continue;
             }
             // A cancel says that a hit is no error; the other kinds are none anyway.
-            let is_error = matches!(entry.kind, Kind::Trace(_) | Kind::Note(_) | Kind::Rule(_));
+            let is_error = matches!(entry.kind, Kind::Trace(_) | Kind::Note(_) | Kind::Rule(_)) && !self.takes_back(index, entry, view);
             if !is_error || self.has_open_hit(index, from) {
                 return Ok(view);
             }

@@ -19,7 +19,7 @@ const MAX_NAMES_BYTES: usize = 96;
 const MAX_QUOTE_INDENT: usize = 24;
 /// Marks that quote the output of a program, line by line, between
 /// blanks. `>` and `#` are not among them: people quote with those.
-const QUOTES: [&[u8]; 10] = [b"remote:", b"|", "│".as_bytes(), "┃".as_bytes(), b"E  ", b"stderr:", b"stdout:", b"STDERR:", b"err:", b"ERR>"];
+const QUOTES: [&[u8]; 11] = [b"remote:", b"|", "│".as_bytes(), "┃".as_bytes(), "▸".as_bytes(), b"E  ", b"stderr:", b"stdout:", b"STDERR:", b"err:", b"ERR>"];
 
 /// What precedes the head of a trace.
 #[derive(Clone, Debug, Default)]
@@ -155,11 +155,44 @@ pub fn quote(text: &[u8]) -> Option<usize> {
     let indent = run(text, true);
     let rest = text.get(indent..).filter(|rest| indent <= MAX_QUOTE_INDENT && !rest.is_empty())?;
     let sign = QUOTES.iter().find(|sign| rest.starts_with(sign)).map_or(0, |sign| sign.len());
+    if let Some(length) = named(rest, indent).filter(|_| sign == 0) {
+        return Some(indent + length);
+    }
     let blanks = run(&rest[sign..], true);
     match sign {
         0 => (indent > 0).then_some(indent),
         _ => ((1..=MAX_QUOTE_INDENT).contains(&blanks) && sign + blanks < rest.len()).then_some(indent + sign + blanks),
     }
+}
+
+/// Returns the length of a name that quotes the text after it, behind `indent` blanks: `==> web: `, `    amazon-ebs.web: ` (Packer,
+/// Vagrant), `   +build | ` (Earthly), `    web │ ` (Tilt), `till> ` (Stack, Nix). One blank follows: further ones are the text's.
+fn named(text: &[u8], indent: usize) -> Option<usize> {
+    /// Blanks that Packer and Vagrant put in place of their arrow.
+    const ARROW: usize = 4;
+    let arrow = if text.starts_with(b"==> ") && indent == 0 { ARROW } else { usize::from(text.starts_with(b"+")) };
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'+');
+    let name = text[arrow..].iter().take(MAX_NAME_BYTES).take_while(|byte| is_part(byte)).count();
+    let (name, rest) = text[arrow..].split_at(name);
+    let after = |rest: &[u8], mark: &[u8]| rest.strip_prefix(mark).filter(|rest| rest.first() == Some(&b' ')).map(|rest| text.len() - rest.len() + 1);
+    if !name.first()?.is_ascii_lowercase() || level_word(name).is_some() {
+        return None;
+    }
+    let column = &rest[run(rest, true)..];
+    match (arrow, indent) {
+        (ARROW, _) => after(rest, b":"),
+        (0, ARROW) if is_builder(name) => after(rest, b":"),
+        (0, 0) => after(rest, b">"),
+        (1, 1..) => after(column, b"|"),
+        (0, _) => after(column, "│".as_bytes()),
+        _ => None,
+    }
+}
+
+/// Whether the name is one of Packer's builders or Vagrant's first machine, and no file or class of that form.
+fn is_builder(name: &[u8]) -> bool {
+    let kind = name.split(|byte| *byte == b'.').next().unwrap_or_default();
+    kind.contains(&b'-') || [&b"default"[..], b"docker", b"qemu", b"googlecompute", b"openstack", b"digitalocean", b"hcloud"].contains(&kind)
 }
 
 /// Returns where words begin from `from` on, including the one at `from`.
@@ -286,10 +319,17 @@ mod tests {
 
     #[test]
     fn what_quotes_a_text() {
-        for (text, length) in [("    x", 4), ("\tx", 1), ("| x", 2), ("  |   x", 6), ("│ x", 4), ("E   x", 4), ("stderr: x", 8), ("remote:        x", 15)] {
+        for (text, length) in
+            [("    x", 4), ("\tx", 1), ("| x", 2), ("  |   x", 6), ("│ x", 4), ("E   x", 4), ("stderr: x", 8), ("remote:        x", 15), ("▸ x", 4)]
+        {
             assert_eq!(quote(text.as_bytes()), Some(length), "{text}");
         }
-        for text in ["x", "", "    ", "|", "|x", "> x", "# x", "E x", "error: x"] {
+        for (text, length) in
+            [("==> web:   x", 9), ("    amazon-ebs.web: x", 20), ("    default:   x", 13), ("  +build |   x", 11), ("   web │   x", 11), ("till>   x", 6)]
+        {
+            assert_eq!(quote(text.as_bytes()), Some(length), "{text}");
+        }
+        for text in ["x", "", "    ", "|", "|x", "> x", "# x", "E x", "error: x", "==> Fetching: x", "==> error: x", "till>x", "error> x"] {
             assert_eq!(quote(text.as_bytes()), None, "{text}");
         }
         for (head, line, part) in [

@@ -139,6 +139,14 @@ impl Claims {
         }
     }
 
+    /// Adds the claim of `who` to `key` alone, which was settled at line `num` without an event.
+    pub fn add_told(&mut self, who: Claimant, key: &[u8], num: u64) {
+        self.count += 1;
+        if key.len() <= MAX_KEY_BYTES {
+            self.add_key(hash(key), Claim { family: who.family, num, number: self.count, passing: false });
+        }
+    }
+
     /// Extends the block by a status line with a key at line `num`.
     fn extend_block(&mut self, num: u64) {
         let first = self.block.filter(|(_, last)| (*last..=*last + 1).contains(&num)).map_or(num, |(first, _)| first);
@@ -167,6 +175,13 @@ impl Notes {
     pub fn claim(&mut self, who: Claimant, key: Option<&[u8]>, num: u64) {
         Arc::make_mut(&mut self.claims).add(who, key, num);
         self.drop_claimed(who.family, key, num);
+    }
+
+    /// Settles what status lines say about `key`, which `who` took back at line `num`.
+    pub fn take_back(&mut self, who: Claimant, key: &[u8], num: u64) {
+        Arc::make_mut(&mut self.claims).add_told(who, key, num);
+        self.waiting.retain(|note| note.is_old_at(num) || note.key.as_deref() != Some(key) || !covers(&note.claimed_by, who.family));
+        self.waiting_bytes = self.waiting.iter().map(|note| note.trace.kept_bytes()).sum();
     }
 
     /// Makes the claim of a status line that is an event: of `family` about

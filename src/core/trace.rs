@@ -192,6 +192,11 @@ impl OpenTrace {
         self.push(line, line.body(), max_lines, max_bytes);
     }
 
+    /// Ends its machines: none of them takes a further line.
+    pub fn stop(&mut self) {
+        self.rivals.iter_mut().for_each(|rival| rival.alive = false);
+    }
+
     /// Whether its last line may still be given back.
     #[must_use]
     pub fn is_on_trial(&self) -> bool {

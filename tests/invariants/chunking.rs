@@ -10,7 +10,7 @@ use crate::support::{NOW, Rng, engine, essences, events, for_documents, ids, sam
 
 /// Pushes `bytes` in chunks of the sizes that `size` returns; after
 /// each chunk `pause` decides whether there is a short pause.
-fn chunked(engine: &Arc<Engine>, bytes: &[u8], mut size: impl FnMut() -> usize, mut pause: impl FnMut() -> bool) -> Vec<Event> {
+pub fn chunked(engine: &Arc<Engine>, bytes: &[u8], mut size: impl FnMut() -> usize, mut pause: impl FnMut() -> bool) -> Vec<Event> {
     let (mut stream, mut out) = (stream(engine), Vec::new());
     let mut rest = bytes;
     while !rest.is_empty() {

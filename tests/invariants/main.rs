@@ -1,6 +1,7 @@
 //! The invariants of the core (ARCHITECTURE): each has one or more tests that are named after it.
 #![allow(clippy::unwrap_used)]
 
+mod belonging;
 mod bounds;
 mod chunking;
 mod claims;

@@ -2,7 +2,7 @@
 //! before it. A one-line error with a time stamp also stays open for what follows it.
 
 use super::ending::{self, Ending};
-use super::{Assembler, Context, lead_in_of, needs_lead};
+use super::{Assembler, Context, lead_in_of, needs_lead, pointed};
 use crate::core::confirm::Confirm;
 use crate::core::decode;
 use crate::core::engine::Candidate;
@@ -11,7 +11,7 @@ use crate::core::line::{Line, Tried, View};
 use crate::core::prefilter::Scratch;
 use crate::core::shown;
 use crate::core::trace::{MAX_SEEN_LINES, OpenTrace, start_row};
-use crate::rules::Kind;
+use crate::rules::{Kind, Machine};
 
 /// Maximum number of lines for which a trace stays open while only other writers write.
 const MAX_SILENT_LINES: u64 = 1000;
@@ -23,13 +23,16 @@ impl Assembler {
     /// Offers the line to the open traces, newest first, and returns whether one takes
     /// it. A trace that does not continue ends. `candidates` are the line's, if known.
     pub(super) fn continue_open(&mut self, cx: &Context, line: &Line, candidates: Option<&[Candidate]>, out: &mut Vec<Event>) -> bool {
-        // A one-line error owns the indented lines after it, but not the verdict on the tests that printed it.
-        let is_verdict = self.open.iter().any(OpenTrace::is_single) && self.is_verdict(cx, line);
+        // A one-line error owns the indented lines after it, but not what the runner says that ran the tests which printed it.
+        let is_runners = self.open.iter().any(OpenTrace::is_single) && (self.is_verdict(cx, line) || is_report(cx, line, candidates));
         let mut at = self.open.len();
         while at > 0 {
             at -= 1;
             let trace = &mut self.open[at];
-            let offered = if is_verdict && trace.is_single() { Offer::Ended } else { offer(cx, trace, line, candidates) };
+            let mut offered = if is_runners && trace.is_single() { Offer::Ended } else { offer(cx, trace, line, candidates) };
+            if matches!(offered, Offer::Ended) && !is_runners && pointed::takes(cx, trace, line, candidates) {
+                offered = Offer::Taken;
+            }
             match offered {
                 Offer::Taken => {
                     self.note_crossing(self.open[at].anchor(), line.place.offset);
@@ -59,6 +62,7 @@ impl Assembler {
             && trace.is_followed_by(line)
             && trace.is_single()
             && !trace.is_on_trial_beyond_blanks()
+            && (trace.prefix.is_stamped() || !trace.is_on_trial())
             && line.tried == Tried::No
             && line.place.io == trace.lines.get(0).place.io
             && (trace.outranks(line) || trace.is_stamped_alike(line))
@@ -134,8 +138,12 @@ enum Offer {
 
 fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[Candidate]>) -> Offer {
     // A line that another trace gave back may precede what this one has taken.
-    if line.place.num < trace.last_num || line.place.io != trace.lines.get(0).place.io {
+    if line.place.num < trace.last_num {
         return Offer::Elsewhere;
+    }
+    if line.place.io != trace.lines.get(0).place.io {
+        // What waits for nothing but its source has ended.
+        return if trace.is_single() && !trace.waits { Offer::Ended } else { Offer::Elsewhere };
     }
     if shown::stands_alone(line.text) {
         return Offer::Ended;
@@ -212,7 +220,12 @@ fn takes_restamped(cx: &Context, trace: &mut OpenTrace, line: &Line, restamped: 
 fn offer_single(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[Candidate]>) -> Offer {
     let limits = &cx.engine.limits;
     let adjacent = trace.is_followed_by(line);
-    let indented = matches!(line.body().first(), Some(b' ' | b'\t'));
+    // An arrow marks the further lines of a record of VMware's.
+    let indented = matches!(line.body().first(), Some(b' ' | b'\t')) || trace.prefix.time.is_some() && line.body().starts_with(b"-->");
+    // It is open only for the source that may be shown below it.
+    if !trace.waits {
+        return Offer::Ended;
+    }
     if line.prefix().shaped && line.key() != trace.key.as_deref() {
         return Offer::Elsewhere;
     }
@@ -251,11 +264,32 @@ fn is_told(cx: &Context, trace: &OpenTrace, line: &Line, candidates: Option<&[Ca
 
 /// Whether a trace that needs no line before it begins at the line.
 fn begins_trace(cx: &Context, line: &Line, candidates: Option<&[Candidate]>) -> bool {
+    asked(cx, line, candidates, |confirm| {
+        let begins = |entry: &u16| !needs_lead(&cx.engine.rules.entries[usize::from(*entry)].kind);
+        confirm.starts().0.iter().any(begins)
+    })
+}
+
+/// Whether the line is the head of a failure that a test runner reports, indented as it numbers them, or of a list of them.
+fn is_report(cx: &Context, line: &Line, candidates: Option<&[Candidate]>) -> bool {
+    if line.tried != Tried::No || !matches!(line.body().first(), Some(b' ' | b'\t')) {
+        return false;
+    }
+    let rules = &cx.engine.rules;
+    let is_head = |entry: &u16| {
+        let entry = &rules.entries[usize::from(*entry)];
+        let is_bare = |machine: &Machine| machine.before.iter().all(|before| before.optional);
+        rules.families[usize::from(entry.family)].test && matches!(&entry.kind, Kind::Trace(machine) if is_bare(machine))
+    };
+    asked(cx, line, candidates, |confirm| confirm.starts().0.iter().any(is_head))
+}
+
+/// Asks what the literals of the line lead to; `candidates` are the line's, if known.
+fn asked(cx: &Context, line: &Line, candidates: Option<&[Candidate]>, ask: impl Fn(&mut Confirm) -> bool) -> bool {
     let mut own = Vec::new();
     let candidates = candidates.unwrap_or_else(|| {
         cx.engine.candidates(line.text, &mut Scratch::default(), &mut Vec::new(), &mut own);
         &own
     });
-    let begins = |entry: &u16| !needs_lead(&cx.engine.rules.entries[usize::from(*entry)].kind);
-    !candidates.is_empty() && Confirm::new(cx.engine, line, candidates).starts().0.iter().any(begins)
+    !candidates.is_empty() && ask(&mut Confirm::new(cx.engine, line, candidates))
 }

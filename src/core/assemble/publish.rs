@@ -58,6 +58,7 @@ impl Assembler {
             self.notes.drop_taken(|place| trace.lines.first(trace.lead).any(|taken| taken.place.spot() == place.spot()));
         }
         if self.says_nothing_new(cx, trace, outcome) {
+            self.take_back(cx, trace, outcome);
             // The one-line error that it had adopted is not a repetition.
             if let Some(single) = &trace.adopted {
                 self.publish(cx, single, out);
@@ -96,6 +97,20 @@ impl Assembler {
             || once
                 && extract::key(cx.engine, trace, outcome)
                     .is_some_and(|key| self.notes.was_claimed(entry.family, &key, trace.setting.claims, trace.lines.get(0).place.num))
+    }
+
+    /// A runner says of a test that it passed when it was tried again: what is told of the earlier attempt is no error.
+    fn take_back(&mut self, cx: &Context, trace: &OpenTrace, outcome: Outcome) {
+        let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
+        if !trace.is_void(outcome) || !matches!(&entry.kind, Kind::Trace(machine) if machine.once) {
+            return;
+        }
+        if let Some(key) = extract::key(cx.engine, trace, outcome) {
+            self.notes.take_back(Claimant::of(entry), &key, outcome.last_num);
+            if let Some(cut) = self.cut_after(trace.anchor()) {
+                cut.take_back(Claimant::of(entry), &key, outcome.last_num);
+            }
+        }
     }
 
     /// Ends everything open, and what begins with the lines given back.

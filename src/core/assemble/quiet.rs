@@ -90,6 +90,10 @@ impl Cut {
     pub(super) fn claim(&mut self, who: Claimant, key: Option<&[u8]>, num: u64) {
         Arc::make_mut(&mut self.at.claims).add(who, key, num);
     }
+
+    pub(super) fn take_back(&mut self, who: Claimant, key: &[u8], num: u64) {
+        Arc::make_mut(&mut self.at.claims).add_told(who, key, num);
+    }
 }
 
 impl Assembler {

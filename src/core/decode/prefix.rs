@@ -184,6 +184,7 @@ impl<'a> Scan<'a> {
                     || self.seconds()
                     || self.counted()
                     || self.elapsed()
+                    || self.minutes()
                     || self.key()
             }
             b'@' => self.bare_time() || self.key(),
@@ -191,7 +192,7 @@ impl<'a> Scan<'a> {
             b'"' | b'\'' => self.enclosed_time(),
             b'_' => self.buildkite(),
             // A runner's stamp, and the column in which MSBuild numbers its projects.
-            b' ' => self.writer(runner::project(self.line, blanks(self.line, self.at))),
+            b' ' => self.writer(runner::project(self.line, blanks(self.line, self.at))) || self.minutes(),
             b if b.is_ascii_alphabetic() => self.lettered() || self.bare_time() || self.key() || self.file_name() || self.names(),
             _ => false,
         }

@@ -3,7 +3,7 @@
 
 use super::Scan;
 use crate::core::decode::level::level_word;
-use crate::core::decode::scan::{blanks, byte, digits, group, is_blank, is_name, rest, run, word};
+use crate::core::decode::scan::{blanks, byte, digits, group, is_blank, is_gap, is_name, rest, run, word};
 use crate::core::decode::tag::{self, Ground};
 use crate::core::decode::time::{clock_end, moment};
 use crate::core::decode::writer::{self, past_blank};
@@ -128,6 +128,20 @@ impl Scan<'_> {
         if known {
             self.ground = Ground::Logger;
             self.at = past_blank(self.line, end + 1);
+        }
+        known
+    }
+
+    /// ` 0:12.34 `, `12:34.56 `: minutes and seconds since the start, in eight columns (Mozilla's mach).
+    pub(super) fn minutes(&mut self) -> bool {
+        const COLON: usize = 2;
+        const END: usize = 8;
+        let digit = |at: usize| byte(self.line, at).is_ascii_digit();
+        let padded = digit(0) || byte(self.line, 0) == b' ';
+        let known = self.at == 0 && padded && [1, 3, 4, 6, 7].into_iter().all(digit) && byte(self.line, COLON) == b':' && byte(self.line, 5) == b'.';
+        let known = known && is_gap(byte(self.line, END));
+        if known {
+            self.at = past_blank(self.line, END);
         }
         known
     }

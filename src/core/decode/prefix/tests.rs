@@ -46,6 +46,18 @@ fn names_before_a_level() {
     ]);
 }
 
+/// Mozilla's mach: minutes and seconds in eight columns.
+#[test]
+fn minutes_since_the_start() {
+    check(&[
+        ("~ 0:12.34 Error: gone", None, "", "Error: gone", "Error: gone"),
+        ("~10:02.11   File", None, "", "  File", "  File"),
+        ("~ 0:12.34", None, "", "", ""),
+        ("~ 0:12.345 x", None, "", " 0:12.345 x", " 0:12.345 x"),
+        ("~  0:12.34 x", None, "", "  0:12.34 x", "  0:12.34 x"),
+    ]);
+}
+
 /// rsyslog's files: only the host tells a program without a process number from the words of a message.
 #[test]
 fn programs_without_a_number() {
