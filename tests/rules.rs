@@ -66,8 +66,8 @@ fn noise_and_cancels_do_without_unicode_tables() {
 fn no_literal_is_cheap_to_write_and_dear_to_search() {
     let is_short = |form: &&LiteralForm| {
         let few_may_follow = !form.after.is_empty() && form.after.len() <= 32;
-        // Escape sequences written out as text are rare in logs, and so are headings of Markdown.
-        let is_mark = !form.bytes.is_ascii() || form.bytes.starts_with(b"\\") || form.bytes.starts_with(b"##");
+        // Escape sequences written out as text are rare in logs, and so are headings and fences of Markdown.
+        let is_mark = !form.bytes.is_ascii() || form.bytes.starts_with(b"\\") || form.bytes.starts_with(b"##") || form.bytes.starts_with(b"```");
         form.bytes.len()
             < if is_mark {
                 3
