@@ -1,5 +1,6 @@
 //! What all streams of the core share: rules, prefilter, limits. Immutable once built.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,6 +21,10 @@ use crate::words::{Category, Severity};
 /// each of its two ways: a [`Plan`] in `postcard` form, written by `src/build.rs`.
 const STEPS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/steps.bin"));
 const SIEVE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sieve.bin"));
+
+/// Most places of one literal in a line that are followed up, besides the last. A line that repeats
+/// one more often says nothing new, and each place costs memory for every entry it leads to.
+const MAX_HITS_OF_LITERAL: usize = 1000;
 
 /// Bounds and switches of the core; `config` fills them.
 #[derive(Clone, Debug)]
@@ -218,8 +223,12 @@ impl Engine {
         self.resolve(hits, 0, out);
     }
 
-    /// Fills `out` with the entries behind `hits`; positions become relative to `base`.
+    /// Fills `out` with the entries behind the `hits` of one line; positions become relative to `base`.
     pub fn resolve(&self, hits: &[Hit], base: u32, out: &mut Vec<Candidate>) {
+        if hits.len() > MAX_HITS_OF_LITERAL { self.resolve_all(&thinned(hits), base, out) } else { self.resolve_all(hits, base, out) }
+    }
+
+    fn resolve_all(&self, hits: &[Hit], base: u32, out: &mut Vec<Candidate>) {
         out.clear();
         let leads = self.rules.leads();
         for hit in hits {
@@ -230,6 +239,19 @@ impl Engine {
         // The same order as by fields, but in a single comparison.
         out.sort_unstable_by_key(|found| u64::from(found.entry) << 48 | u64::from(found.at) << 16 | u64::from(found.len));
     }
+}
+
+/// Returns the hits without those of literals that the line repeats more than [`MAX_HITS_OF_LITERAL`] times,
+/// but for their last: it stands where repetitions made to hide it would end.
+fn thinned(hits: &[Hit]) -> Vec<Hit> {
+    let last: HashMap<u16, usize> = hits.iter().enumerate().map(|(at, hit)| (hit.literal, at)).collect();
+    let mut seen = HashMap::new();
+    let is_kept = |(at, hit): &(usize, &Hit)| {
+        let count = seen.entry(hit.literal).or_insert(0_usize);
+        *count += 1;
+        *count <= MAX_HITS_OF_LITERAL || last.get(&hit.literal) == Some(at)
+    };
+    hits.iter().enumerate().filter(is_kept).map(|(_, hit)| *hit).collect()
 }
 
 /// Returns the prefilter of the built-in rules, built at the first call.
@@ -256,6 +278,16 @@ mod tests {
     use super::super::prefilter::SAMPLE;
     use super::*;
     use crate::rules::LiteralForm;
+
+    #[test]
+    fn a_line_that_repeats_a_literal_is_followed_up_at_its_first_places_and_its_last() {
+        let of = |literal: u16, places: std::ops::Range<u32>| places.map(move |pos| Hit { pos, literal });
+        let hits: Vec<Hit> = of(7, 0..5000).chain(of(3, 5000..5010)).collect();
+        let kept = thinned(&hits);
+        let places = |literal| kept.iter().filter(|hit| hit.literal == literal).map(|hit| hit.pos).collect::<Vec<_>>();
+        assert_eq!(places(7), (0..MAX_HITS_OF_LITERAL as u32).chain([4999]).collect::<Vec<_>>());
+        assert_eq!(places(3), (5000..5010).collect::<Vec<_>>());
+    }
 
     #[test]
     fn a_plan_that_is_joined_is_the_plan_of_all_its_literals() {
