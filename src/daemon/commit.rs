@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -175,7 +175,7 @@ impl Commits {
                 if !outbox.is_closed() {
                     outbox.close();
                 }
-                if self.stop.running.load(Ordering::Acquire) == 0 && messages.due.is_empty() {
+                if is_over(&self.stop.running, &self.queue, &mut messages) {
                     return Ok(());
                 }
             }
@@ -334,6 +334,16 @@ impl Commits {
     }
 }
 
+/// Whether all sinks have ended and nothing that they told is left to commit. The order matters: a sink tells its last
+/// mark before it counts as ended, perhaps while a transaction ran that does not hold it.
+fn is_over(running: &AtomicUsize, queue: &Queue, messages: &mut Messages) -> bool {
+    if running.load(Ordering::Acquire) > 0 {
+        return false;
+    }
+    messages.take_in(queue.take(false, Duration::ZERO, None, MAX_BYTES).messages);
+    messages.due.is_empty() && !messages.has_sources()
+}
+
 /// Returns the batches to commit at once. Batches that only say how far their stream was read go to `marks`, which keeps
 /// the newest of each stream.
 fn put_off(arrived: Vec<Batch>, marks: &mut HashMap<Uid, Batch>) -> Vec<Batch> {
@@ -364,6 +374,20 @@ mod tests {
         assert!(matches!(&messages.due[..], [ControlMessage::LossIsSaid]) && messages.has_sources());
         messages.let_sources_go();
         assert!(matches!(&messages.due[..], [ControlMessage::LossIsSaid, ControlMessage::Sources(_)]) && !messages.has_sources());
+    }
+
+    #[test]
+    fn a_mark_told_during_the_last_commit_is_committed_as_well() {
+        let (queue, running, mut messages) = (Queue::new(1), AtomicUsize::new(1), Messages::default());
+        queue.close();
+        assert!(queue.take(true, Duration::ZERO, None, 1).closed);
+        assert!(!is_over(&running, &queue, &mut messages), "a sink still writes");
+        queue.tell(ControlMessage::Sink(crate::delivery::SinkMark::default()));
+        running.store(0, Ordering::Release);
+        assert!(!is_over(&running, &queue, &mut messages));
+        assert!(matches!(&messages.due[..], [ControlMessage::Sink(_)]));
+        messages.due.clear();
+        assert!(is_over(&running, &queue, &mut messages));
     }
 
     #[test]
