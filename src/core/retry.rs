@@ -47,12 +47,6 @@ pub fn is_transient(class: RetryClass) -> bool {
     class == RetryClass::Transient
 }
 
-/// Whether not to try again: the class is `permanent`.
-#[must_use]
-pub fn is_permanent(class: RetryClass) -> bool {
-    class == RetryClass::Permanent
-}
-
 /// Whether to stop the whole run: the class is `fatal`.
 #[must_use]
 pub fn is_fatal(class: RetryClass) -> bool {
@@ -300,8 +294,8 @@ pub(crate) fn reset_at(text: &str, lead_end: usize) -> Option<String> {
             break;
         }
         length += word.len();
-        // "12s, sorry" ends at the comma; "Fri, 02 Jan" does not.
-        if bare.len() < word.trim_end().len() && !is_name(bare) {
+        // "12s, sorry" ends at the comma; "Fri, 02 Jan" and "Nov 29, 7:06pm" do not.
+        if bare.len() < word.trim_end().len() && !is_name(bare) && !(is_day(bare) && follows_day(&rest[length..])) {
             break;
         }
     }
@@ -324,6 +318,21 @@ fn starts_time(word: &str) -> bool {
 
 fn continues_time(word: &str) -> bool {
     starts_time(word) || UNITS.iter().any(|unit| word.eq_ignore_ascii_case(unit)) || (word.starts_with('(') && word.ends_with(')')) || word.starts_with("+0")
+}
+
+/// Whether a word may be the day or the year of a date.
+fn is_day(word: &str) -> bool {
+    [1, 2, 4].contains(&word.len()) && word.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// Whether what follows the comma after a day goes on with the date: with its year, or with a time such as `7:06pm`, `1 pm`.
+fn follows_day(rest: &str) -> bool {
+    let mut words = rest.split(' ').map(|word| word.trim_end_matches(AROUND));
+    let word = words.next().unwrap_or_default();
+    let is_half = |end: &str| ["am", "pm"].iter().any(|half| end.eq_ignore_ascii_case(half));
+    let digits = word.bytes().take_while(u8::is_ascii_digit).count();
+    let (is_year, is_hour) = (digits == 4 && word.len() == 4, (1..=2).contains(&digits));
+    is_year || is_hour && (word[digits..].starts_with(':') || is_half(&word[digits..]) || digits == word.len() && words.next().is_some_and(is_half))
 }
 
 fn is_name(word: &str) -> bool {

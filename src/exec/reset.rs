@@ -11,7 +11,7 @@ use jiff::{Timestamp, ToSpan, Zoned};
 /// Larger numbers are seconds since 1970, and numbers 1000 times larger are milliseconds.
 const EPOCH_SECONDS: f64 = 1e9;
 const EPOCH_MILLIS: f64 = 1e12;
-/// A time of day that passed this recently means today: siftd has waited for it, or the server's clock is slow.
+/// A time that passed this recently means that time, and no later day or year: siftd has waited for it, or the server's clock is slow.
 const JUST_NOW: Duration = Duration::from_secs(300);
 
 /// Nothing is waited for longer: a number too large for any clock means "not for a very long time", never "at once".
@@ -82,16 +82,18 @@ fn clock(text: &str, now: Timestamp, local: &TimeZone) -> Option<Timestamp> {
     let here = now.to_zoned(zone);
     let (index, time) = words.iter().enumerate().find_map(|(index, word)| Some((index, time_of_day(word, words.get(index + 1).copied())?)))?;
     let month = words.iter().position(|word| month(word).is_some());
+    let has_passed = |at: &Zoned| Duration::try_from(here.timestamp().duration_since(at.timestamp())).is_ok_and(|since| since > JUST_NOW);
     let at: Zoned = match month {
         Some(at) => {
             let day = words.iter().enumerate().filter(|(other, _)| *other != index).find_map(|(_, word)| word.parse::<i8>().ok())?;
-            let this = jiff::civil::Date::new(here.year(), month_number(words[at])?, day).ok()?.to_datetime(time).to_zoned(here.time_zone().clone()).ok()?;
-            if this < here { this.checked_add(1.year()).ok()? } else { this }
+            let month = month_number(words[at])?;
+            // The year is not named: it is the first in which that time is yet to come, or has only just passed.
+            let date = |year: i16| jiff::civil::Date::new(here.year() + year, month, day).ok()?.to_datetime(time).to_zoned(here.time_zone().clone()).ok();
+            (-1..=1).filter_map(date).find(|at| !has_passed(at))?
         }
         None => {
             let today = here.date().to_datetime(time).to_zoned(here.time_zone().clone()).ok()?;
-            let has_passed = Duration::try_from(here.timestamp().duration_since(today.timestamp())).is_ok_and(|since| since > JUST_NOW);
-            let later = has_passed || words.iter().any(|word| word.eq_ignore_ascii_case("tomorrow"));
+            let later = has_passed(&today) || words.iter().any(|word| word.eq_ignore_ascii_case("tomorrow"));
             if later { today.checked_add(1.day()).ok()? } else { today }
         }
     };
@@ -139,6 +141,26 @@ fn month_number(word: &str) -> Option<i8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::retry::reset_at;
+
+    /// Both readers of the same words: what the first one finds, the second one understands.
+    #[test]
+    fn what_is_found_in_a_text_is_understood() {
+        let now: Timestamp = "2026-11-29T16:06:00Z".parse().unwrap();
+        for (words, seconds) in [
+            ("Nov 29, 7:06pm (UTC)", 3.0 * 3600.0),
+            ("Nov 29 at 7:06pm (UTC)", 3.0 * 3600.0),
+            ("Nov 29 at 4:04pm (UTC)", 0.0),
+            ("Nov 30, 4pm (UTC)", 24.0 * 3600.0 - 360.0),
+            ("at 7:06pm (UTC).", 3.0 * 3600.0),
+        ] {
+            let lead = "limit reached, resets ";
+            let found = reset_at(&format!("{lead}{words}"), lead.len()).unwrap();
+            assert_eq!(pause(&found, now, &TimeZone::UTC).map(|pause| pause.as_secs_f64()), Some(seconds), "{words}: {found}");
+        }
+        let midnight: Timestamp = "2027-01-01T00:02:00Z".parse().unwrap();
+        assert_eq!(pause("Dec 31, 11:59pm (UTC)", midnight, &TimeZone::UTC), Some(Duration::ZERO));
+    }
 
     #[test]
     fn reads_the_words_of_failures() {
@@ -169,6 +191,9 @@ mod tests {
             ("11:54am", Some(23.9 * 3600.0)),
             ("tomorrow at 1pm", Some(25.0 * 3600.0)),
             ("Jan 3, 1pm (UTC)", Some(25.0 * 3600.0)),
+            ("Jan 2 at 11:58am (UTC)", Some(0.0)),
+            ("Jan 2, 2026, 1:00 PM (UTC)", Some(3600.0)),
+            ("Jan 1, 11:58am (UTC)", Some(363.0 * 86_400.0 + 86_280.0)),
             ("2026-01-01T00:00:00Z", Some(0.0)),
             ("soon", None),
             ("", None),
