@@ -4,6 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rusqlite::{Transaction, TransactionBehavior};
+
 use super::breakers::{self, Kept};
 use super::damaged;
 use super::folder;
@@ -30,6 +32,8 @@ pub struct Shared {
     store: Store,
     ledger: Ledger,
     patience: Duration,
+    /// It was opened for queries only.
+    is_reader: bool,
     /// What was set aside when the file was opened, in words for the user.
     pub aside: Option<String>,
 }
@@ -51,9 +55,14 @@ impl Shared {
     /// # Errors
     /// A text for the user: the folder may not be written, or the named process holds the file.
     pub fn open(folder: &Path, rules: Rules, patience: Duration) -> Result<Self, String> {
-        folder::make(folder).map_err(|error| format!("state folder {}: {}", folder.display(), folder::reason(folder, &error.to_string())))?;
+        folder::make(folder).map_err(|error| {
+            let why = error.to_string();
+            // A read-only file system may have no free block as well, but room would not help there.
+            let why = if matches!(error, StoreError::Later(_)) { folder::reason(folder, &why) } else { why };
+            format!("state folder {}: {why}", folder.display())
+        })?;
         let (store, aside) = retried(folder, patience, || damaged::join(folder, patience))?;
-        Ok(Self { folder: folder.to_owned(), store, ledger: Ledger::new(rules), patience, aside })
+        Ok(Self { folder: folder.to_owned(), store, ledger: Ledger::new(rules), patience, is_reader: false, aside })
     }
 
     /// Sets how long to wait for other processes from now on.
@@ -78,7 +87,7 @@ impl Shared {
     /// A text for the user: it may not be read, or is not a state file.
     pub fn ask_of(folder: &Path, rules: Rules, patience: Duration) -> Result<Option<Self>, String> {
         let store = retried(folder, patience, || Store::ask_history(folder))?;
-        Ok(store.map(|store| Self { folder: folder.to_owned(), store, ledger: Ledger::new(rules), patience, aside: None }))
+        Ok(store.map(|store| Self { folder: folder.to_owned(), store, ledger: Ledger::new(rules), patience, is_reader: true, aside: None }))
     }
 
     fn change<T>(&mut self, now: Timestamp, mut change: impl FnMut(&mut Ledger, &Tx<'_>) -> Result<T, StoreError>) -> Result<T, String> {
@@ -103,11 +112,19 @@ impl Shared {
         retried(&self.folder, self.patience, || ask(self.store.db()))
     }
 
-    /// Runs a query on the history, whose tail is folded first.
+    /// Runs a query on the history, whose tail is folded first: in the file, or in a copy if the file is open for queries only.
     fn ask_history<T>(&self, ask: impl Fn(&rusqlite::Connection) -> Result<T, StoreError>) -> Result<T, String> {
         self.ask(|db| {
-            history::tail::settle(db)?;
-            ask(db)
+            if !self.is_reader {
+                history::tail::settle(db)?;
+                return ask(db);
+            }
+            if let Some(answer) = settled(db, &ask)? {
+                return Ok(answer);
+            }
+            let busy = || StoreError::Busy("its history changes all the time".to_owned());
+            let copy = Store::ask_history(&self.folder)?.ok_or_else(busy)?;
+            settled(copy.db(), &ask)?.ok_or_else(busy)
         })
     }
 
@@ -293,6 +310,12 @@ impl Shared {
     }
 }
 
+/// Runs a query if the tail of the history is empty: both see the same state, whatever other processes write meanwhile.
+fn settled<T>(db: &rusqlite::Connection, ask: impl Fn(&rusqlite::Connection) -> Result<T, StoreError>) -> Result<Option<T>, StoreError> {
+    let tx = Transaction::new_unchecked(db, TransactionBehavior::Deferred)?;
+    if history::tail::is_empty(&tx)? { ask(&tx).map(Some) } else { Ok(None) }
+}
+
 /// Returns the row that a row continues as in the end, or itself.
 fn end_of(db: &rusqlite::Connection, sign: Sign) -> Result<Sign, StoreError> {
     let mut end = sign;
@@ -373,5 +396,19 @@ mod tests {
         let mut other = Shared::open(folder.path(), rules, Duration::ZERO).unwrap();
         happens(&mut other, 1);
         assert_eq!(counts(&other), [5]);
+    }
+
+    #[test]
+    fn who_only_asks_sees_what_another_process_has_written_since() {
+        let folder = tempfile::tempdir().unwrap();
+        let rules = Rules { history: Some(Default::default()), ..Rules::default() };
+        let mut writer = Shared::open(folder.path(), rules, Duration::ZERO).unwrap();
+        happens(&mut writer, 1);
+        assert_eq!(counts(&writer), [1], "folded");
+        let reader = Shared::ask_of(folder.path(), rules, Duration::ZERO).unwrap().unwrap();
+        assert_eq!(counts(&reader), [1]);
+        happens(&mut writer, 1);
+        assert!(!history::tail::is_empty(writer.store.db()).unwrap());
+        assert_eq!(counts(&reader), [2]);
     }
 }
