@@ -1,6 +1,7 @@
 //! The data that passes from sources through the state to sinks. Sources, state and sinks know these types but
 //! not each other.
 
+mod names;
 mod notice;
 
 use std::fs::Metadata;
@@ -12,6 +13,7 @@ use std::time::UNIX_EPOCH;
 use md5::{Digest, Md5};
 
 use crate::core::event::{Category, Event, Hex, Io, RetryClass, Severity, Timestamp};
+pub use names::{is_generation, is_output};
 pub use notice::{Missed, Notice, Why};
 
 /// Identity of a stream; kept in the state, never recomputed.

@@ -125,7 +125,7 @@ impl Output {
 
     /// Claims the sink's own files, older ones included, so that they are not read as logs.
     fn claim(&self, outbox: &mut dyn OutboxReader) {
-        for path in older::all(&self.options.path) {
+        for path in older::own(&self.options.path) {
             if let Ok(meta) = path.metadata() {
                 outbox.owns(Node::of(&meta));
             }

@@ -1,7 +1,7 @@
 //! The older generations of an output file; `events.ndjson.1` is the youngest. They
 //! are shifted before a rotation and compressed after it; the oldest is removed.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, fchown};
@@ -13,6 +13,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use crate::core::event::Timestamp;
+use crate::delivery::is_output;
 
 /// The smallest possible gzip file: header and trailer.
 const GZIP_MIN: u64 = 18;
@@ -34,6 +35,15 @@ pub fn all(path: &Path) -> Vec<PathBuf> {
     let is_ours =
         |name: &OsString| name.as_encoded_bytes().strip_prefix(base.as_encoded_bytes()).is_some_and(|rest| rest.is_empty() || b".-".contains(&rest[0]));
     entries.filter(|entry| is_ours(&entry.file_name())).map(|entry| folder.join(entry.file_name())).collect()
+}
+
+/// As [`all`], but only names that siftd or a rotation gives: `app.log` is not the output `app`, though it may be
+/// what became of it, if it is the same file.
+#[must_use]
+pub fn own(path: &Path) -> Vec<PathBuf> {
+    let base = path.file_name().unwrap_or_default().as_encoded_bytes();
+    let is_own = |name: &OsStr| name.as_encoded_bytes().strip_prefix(base).is_some_and(is_output);
+    all(path).into_iter().filter(|path| path.file_name().is_some_and(is_own)).collect()
 }
 
 /// Moves `path` to `path.1`, and each older generation one further. Those beyond `keep` are removed, except the
@@ -183,6 +193,18 @@ mod tests {
         fs::create_dir(dir.path().join("e.1.gz")).unwrap();
         assert!(pack(&path).is_err());
         assert_eq!((fs::read_to_string(&path).unwrap().as_str(), fs::read_dir(dir.path()).unwrap().count()), ("{}\n", 2));
+    }
+
+    #[test]
+    fn a_log_beside_the_output_is_not_the_output() {
+        let dir = tempfile::tempdir().unwrap();
+        let (ours, others) = (["app", "app.1", "app.2.gz", "app.3.gz.tmp", "app-20261122"], ["app.log", "app-notes", "app.bak", "app.1.tmp", "apple"]);
+        ours.iter().chain(&others).for_each(|name| fs::write(dir.path().join(name), "").unwrap());
+        let mut found = own(&dir.path().join("app"));
+        found.sort();
+        let mut wanted = ours.map(|name| dir.path().join(name));
+        wanted.sort();
+        assert_eq!(found, wanted);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use globset::GlobMatcher;
 
 use super::expand::{base, depth, entries, is_glob, is_hidden, matcher, names_hidden};
 use super::open::Trust;
+use crate::delivery::is_output;
 
 /// Where reading begins in files that exist when following begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -245,20 +246,13 @@ fn names_packed(glob: &Path) -> bool {
 /// Whether siftd writes `path`; `own` is a state folder or an output. Compares bytes, because every scan checks every file.
 fn is_own(own: &Path, path: &Path) -> bool {
     let rest = path.as_os_str().as_encoded_bytes().strip_prefix(own.as_os_str().as_encoded_bytes());
-    rest.is_some_and(|rest| rest.is_empty() || is_state(rest) || is_generation(rest))
+    rest.is_some_and(|rest| is_state(rest) || is_output(rest))
 }
 
 /// Whether the part of a path after the state folder is one of the state's files: the database, the files beside it, those set aside, lock, socket.
 fn is_state(rest: &[u8]) -> bool {
     let Some(name) = rest.strip_prefix(b"/") else { return false };
     (name.starts_with(b"siftd.db") && !name.contains(&b'/')) || [&b"lock"[..], b"status.sock"].contains(&name)
-}
-
-/// Whether the part after a file's name is that of an older generation: `.1`, `-20261122.gz`.
-#[must_use]
-pub fn is_generation(rest: &[u8]) -> bool {
-    let rest = rest.strip_suffix(b".gz").or(rest.strip_suffix(b".zst")).unwrap_or(rest);
-    rest.len() > 1 && b".-".contains(&rest[0]) && rest[1..].iter().all(|byte| byte.is_ascii_digit() || b".-".contains(byte))
 }
 
 /// Whether a name is that of a compressed, rotated copy, which never grows.

@@ -11,9 +11,9 @@ use super::Follower;
 use super::evidence::trust_beside;
 use super::moved::Stranger;
 use crate::core::event::Timestamp;
-use crate::delivery::{Node, Uid};
+use crate::delivery::{Node, Uid, is_generation};
 use crate::sources::content;
-use crate::sources::discover::{is_generation, is_packed};
+use crate::sources::discover::is_packed;
 use crate::sources::open::{self, Seen, look};
 
 /// Minimum digits of a date.
