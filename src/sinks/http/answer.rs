@@ -168,14 +168,22 @@ fn harmless(text: &str) -> String {
     plain.take(MAX_REASON_CHARS).collect()
 }
 
+/// Nothing is waited for longer: a number too large for any clock means "not for a very long time", never "at once".
+const LONGEST: Duration = Duration::from_secs(366 * 86_400);
+
 /// Parses seconds or a date.
 fn retry_after(text: &str, now: Timestamp) -> Option<Duration> {
     let text = text.trim();
-    if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Some(Duration::from_secs(text.parse().ok()?));
+    if text.is_empty() {
+        return None;
     }
-    let at = DateTimeParser::new().parse_timestamp(text).ok()?;
-    Some(Duration::from_micros(u64::try_from(at.as_microsecond() - now.0).unwrap_or(0)))
+    let pause = if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        text.parse().map_or(LONGEST, Duration::from_secs)
+    } else {
+        let at = DateTimeParser::new().parse_timestamp(text).ok()?;
+        Duration::from_micros(u64::try_from(at.as_microsecond() - now.0).unwrap_or(0))
+    };
+    Some(pause.min(LONGEST))
 }
 
 #[cfg(test)]
@@ -226,7 +234,9 @@ mod tests {
             ("Sun, 06 Nov 1994 08:40:00 GMT", Some(0)),
             ("soon", None),
             ("-1", None),
-            ("99999999999999999999999", None),
+            ("", None),
+            ("99999999999999999999999", Some(366 * 86_400)),
+            ("18446744073709551615", Some(366 * 86_400)),
         ] {
             assert_eq!(retry_after(text, now).map(|pause| pause.as_secs()), wanted, "{text}");
         }
