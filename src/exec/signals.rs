@@ -5,7 +5,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use nix::sys::signal::Signal as Name;
@@ -36,8 +36,8 @@ pub struct Came {
 /// The signals that siftd passes on to the command.
 pub struct Signals {
     waiting: SignalFd,
-    /// A signal that arrived while a process was being started; 0 for none.
-    caught: Arc<AtomicUsize>,
+    /// Which signals arrived while a process was being started: several may, as when a terminal is closed.
+    caught: Vec<(Signal, Arc<AtomicBool>)>,
 }
 
 impl Signals {
@@ -46,13 +46,15 @@ impl Signals {
     /// # Errors
     /// The system's error.
     pub fn take(stops: bool) -> io::Result<Self> {
-        let caught = Arc::new(AtomicUsize::new(0));
+        let mut caught = Vec::new();
         let ignored = ignored();
         let mut set = SigSet::empty();
         for signal in HANDED_ON {
             set.add(signal);
             if ignored & (1 << (signal as u32 - 1)) == 0 {
-                signal_hook::flag::register_usize(signal as i32, caught.clone(), signal as usize)?;
+                let came = Arc::new(AtomicBool::new(false));
+                signal_hook::flag::register(signal as i32, came.clone())?;
+                caught.extend(Signal::from_named_raw(signal as i32).map(|signal| (signal, came)));
             }
         }
         [Name::SIGWINCH, Name::SIGCHLD].into_iter().for_each(|signal| set.add(signal));
@@ -69,9 +71,8 @@ impl Signals {
     /// # Errors
     /// The system's error.
     pub fn next(&self) -> io::Result<Option<Came>> {
-        let caught = i32::try_from(self.caught.swap(0, Ordering::SeqCst)).unwrap_or_default();
-        if let Some(signal) = Signal::from_named_raw(caught) {
-            return Ok(Some(Came { signal, from_terminal: false, from_key: false }));
+        if let Some((signal, _)) = self.caught.iter().find(|(_, came)| came.swap(false, Ordering::SeqCst)) {
+            return Ok(Some(Came { signal: *signal, from_terminal: false, from_key: false }));
         }
         let Some(info) = self.waiting.read_signal()? else { return Ok(None) };
         let from_key = info.ssi_pid == std::process::id() && [Name::SIGINT as u32, Name::SIGQUIT as u32].contains(&info.ssi_signo);
