@@ -20,6 +20,9 @@ const MAX_ITEM_BYTES: u64 = 2 << 10;
 /// A longer file is not a token.
 const MAX_TOKEN_BYTES: u64 = 64 << 10;
 
+/// Stands for a text that repeats what was sent.
+const REPEATS: &str = "(repeats our headers)";
+
 /// Sends a body; a trait, so that the sink can be tested without a server.
 pub trait Post: Send {
     /// Sends one request.
@@ -86,13 +89,21 @@ impl Client {
 impl Client {
     fn answer(&self, mut response: Response<Body>) -> Answer {
         let text = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let (retry_after, location) = (text("retry-after"), text("location"));
+        let (retry_after, mut location) = (text("retry-after"), text("location"));
         let mut body = response.body_mut().with_config().limit(self.max_answer_bytes).read_to_vec().ok();
         let status = response.status().as_u16();
         // A server that echoes what it was sent must not bring a secret into messages.
-        let secrets = self.headers.iter().map(|(_, value)| value).chain(self.token.as_ref().map(|token| &token.header));
-        if status >= 400 && secrets.into_iter().any(|secret| body.as_ref().is_some_and(|body| repeats(body, secret))) {
-            body = Some(b"(repeats our headers)".to_vec());
+        let secrets = || self.headers.iter().map(|(_, value)| value).chain(self.token.as_ref().map(|token| &token.header));
+        for secret in secrets() {
+            if location.as_ref().is_some_and(|location| repeats(location.as_bytes(), secret)) {
+                location = Some(REPEATS.to_owned());
+            }
+            match &mut body {
+                // It says which records were taken, so its form must stay.
+                Some(body) if (200..300).contains(&status) => cover(body, secret),
+                Some(body) if repeats(body, secret) => *body = REPEATS.into(),
+                _ => {}
+            }
         }
         Answer { status, retry_after, location, body }
     }
@@ -100,8 +111,19 @@ impl Client {
 
 /// Whether a text contains a header's value, or its last word.
 fn repeats(text: &[u8], value: &HeaderValue) -> bool {
-    let word = value.as_bytes().rsplit(|byte| *byte == b' ').next().unwrap_or_default();
-    word.len() >= 8 && memchr::memmem::find(text, word).is_some()
+    secret(value).is_some_and(|word| memchr::memmem::find(text, word).is_some())
+}
+
+/// Covers a header's value, or its last word, wherever a text contains it.
+fn cover(text: &mut [u8], value: &HeaderValue) {
+    let Some(word) = secret(value) else { return };
+    let places: Vec<usize> = memchr::memmem::find_iter(text, word).collect();
+    places.into_iter().for_each(|at| text[at..at + word.len()].fill(b'*'));
+}
+
+/// Returns the part of a header's value that may be a secret; none if that is short.
+fn secret(value: &HeaderValue) -> Option<&[u8]> {
+    value.as_bytes().rsplit(|byte| *byte == b' ').next().filter(|word| word.len() >= 8)
 }
 
 impl Post for Client {
@@ -179,6 +201,19 @@ fn read(path: &Path) -> io::Result<HeaderValue> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_secret_is_covered_at_every_status() {
+        let headers = [("X-Key".to_owned(), "a-very-secret-one".to_owned())];
+        let way = Way { url: String::new(), headers: &headers, token: None, trust: None, timeout: Duration::ZERO, items: 1 };
+        let client = Client::new(way).unwrap();
+        let text = "{\"reason\":\"key a-very-secret-one\"}";
+        for (status, wanted) in [(200, "{\"reason\":\"key *****************\"}"), (302, REPEATS), (400, REPEATS)] {
+            let response = Response::builder().status(status).header("location", "https://else/?key=a-very-secret-one");
+            let answer = client.answer(response.body(Body::builder().data(text)).unwrap());
+            assert_eq!((answer.body.as_deref(), answer.location.as_deref()), (Some(wanted.as_bytes()), Some(REPEATS)), "{status}");
+        }
+    }
 
     #[test]
     fn a_token_is_read_again_when_it_changes_and_never_shown() {
