@@ -175,7 +175,7 @@ impl Commits {
                 if !outbox.is_closed() {
                     outbox.close();
                 }
-                if is_over(&self.stop.running, &self.queue, &mut messages) {
+                if all_is_told(&self.stop.running, &self.queue, &mut messages) {
                     return Ok(());
                 }
             }
@@ -336,7 +336,7 @@ impl Commits {
 
 /// Whether all sinks have ended and nothing that they told is left to commit. The order matters: a sink tells its last
 /// mark before it counts as ended, perhaps while a transaction ran that does not hold it.
-fn is_over(running: &AtomicUsize, queue: &Queue, messages: &mut Messages) -> bool {
+fn all_is_told(running: &AtomicUsize, queue: &Queue, messages: &mut Messages) -> bool {
     if running.load(Ordering::Acquire) > 0 {
         return false;
     }
@@ -381,13 +381,13 @@ mod tests {
         let (queue, running, mut messages) = (Queue::new(1), AtomicUsize::new(1), Messages::default());
         queue.close();
         assert!(queue.take(true, Duration::ZERO, None, 1).closed);
-        assert!(!is_over(&running, &queue, &mut messages), "a sink still writes");
+        assert!(!all_is_told(&running, &queue, &mut messages), "a sink still writes");
         queue.tell(ControlMessage::Sink(crate::delivery::SinkMark::default()));
         running.store(0, Ordering::Release);
-        assert!(!is_over(&running, &queue, &mut messages));
+        assert!(!all_is_told(&running, &queue, &mut messages));
         assert!(matches!(&messages.due[..], [ControlMessage::Sink(_)]));
         messages.due.clear();
-        assert!(is_over(&running, &queue, &mut messages));
+        assert!(all_is_told(&running, &queue, &mut messages));
     }
 
     #[test]
