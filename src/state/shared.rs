@@ -357,6 +357,7 @@ mod tests {
     use super::*;
     use crate::core::event::{Category, Hex, Severity};
     use crate::delivery::Weight;
+    use crate::state::history::Row;
 
     fn happens(shared: &mut Shared, signature: u8) {
         let (severity, category, weight) = (Severity::High, Category::ALL[0], Weight::None);
@@ -407,7 +408,11 @@ mod tests {
         assert_eq!(counts(&writer), [1], "folded");
         let reader = Shared::ask_of(folder.path(), rules, Duration::ZERO).unwrap().unwrap();
         assert_eq!(counts(&reader), [1]);
-        happens(&mut writer, 1);
+        // As a daemon leaves it after a transaction.
+        let known = writer.list(&Choice { limit: 9, all: true, ..Choice::default() }, Timestamp(1)).unwrap().remove(0);
+        let mut rows = Vec::new();
+        history::tail::put(&mut rows, Sign::now(Hex::new([1; 16])), &Row { count: 2, ..known.row }, None);
+        history::tail::append(writer.store.db(), &rows).unwrap();
         assert!(!history::tail::is_empty(writer.store.db()).unwrap());
         assert_eq!(counts(&reader), [2]);
     }

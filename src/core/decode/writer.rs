@@ -161,7 +161,10 @@ fn is_row(text: &[u8]) -> bool {
 fn is_diffstat(text: &[u8], printed: bool) -> bool {
     let start = blanks(text, 0);
     let end = digits(text, start);
-    rest(text, start).starts_with(b"Bin ") || (end > start && (matches!(byte(text, end + 1), b'+' | b'-') || (end == text.len() && !printed)))
+    // Behind the number of a source line, there is code after the sign, too.
+    let graph = rest(text, end + 1).trim_ascii_end();
+    let is_graph = !graph.is_empty() && graph.iter().all(|b| matches!(b, b'+' | b'-'));
+    rest(text, start).starts_with(b"Bin ") || (end > start && (is_graph || (end == text.len() && !printed)))
 }
 
 /// `#12 3.456 `: a step of BuildKit's plain progress, and the seconds since it began.
@@ -220,7 +223,7 @@ pub fn relayed(line: &[u8], at: usize) -> Option<Writer> {
     if byte(line, host) != b' ' || byte(line, end) != b':' || !is_gap(byte(line, end + 1)) || level_word(name).is_some() {
         return None;
     }
-    let is_numbered = name.iter().any(|b| b.is_ascii_digit() || matches!(b, b'-' | b'.'));
+    let is_numbered = byte(line, at).is_ascii_alphanumeric() && name.iter().any(|b| b.is_ascii_digit() || matches!(b, b'-' | b'.'));
     let is_system = program == b"kernel" || program.starts_with(b"systemd");
     (is_system || is_numbered && !says_error(program)).then(|| Writer::new((start, end), past_blank(line, end + 1)))
 }
@@ -241,7 +244,9 @@ fn named_program(line: &[u8], at: usize, hosted: bool) -> Option<Writer> {
     if let Some(level) = facility_level(&line[at..host]).or_else(|| esx_level(&line[at..host])) {
         return program_tag(line, blanks(line, host), true).map(|writer| Writer { level: Some(level), ..writer });
     }
-    if host == at || line[host - 1] == b':' || level_word(&line[at..host]).is_some() {
+    // The name of a host begins with a letter or digit, `--- FAIL: TestX` does not.
+    let is_host = byte(line, at).is_ascii_alphanumeric() || byte(line, at) == b'_';
+    if !is_host || line[host - 1] == b':' || level_word(&line[at..host]).is_some() {
         return None;
     }
     let mut next = blanks(line, host);
