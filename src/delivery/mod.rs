@@ -1,5 +1,5 @@
 //! The data that passes from sources through the state to sinks. Sources, state and sinks know these types but
-//! not each other.
+//! not each other; nor do sources and sinks, so the names that an output has had are known here, too.
 
 mod names;
 mod notice;

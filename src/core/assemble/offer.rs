@@ -2,6 +2,7 @@
 //! before it. A one-line error with a time stamp also stays open for what follows it.
 
 use super::ending::{self, Ending};
+use super::held::is_runners;
 use super::{Assembler, Context, lead_in_of, needs_lead, pointed};
 use crate::core::confirm::Confirm;
 use crate::core::decode;
@@ -24,13 +25,13 @@ impl Assembler {
     /// it. A trace that does not continue ends. `candidates` are the line's, if known.
     pub(super) fn continue_open(&mut self, cx: &Context, line: &Line, candidates: Option<&[Candidate]>, out: &mut Vec<Event>) -> bool {
         // A one-line error owns the indented lines after it, but not what the runner says that ran the tests which printed it.
-        let is_runners = self.open.iter().any(OpenTrace::is_single) && (self.is_verdict(cx, line) || is_report(cx, line, candidates));
+        let is_of_runner = self.open.iter().any(OpenTrace::is_single) && (self.is_verdict(cx, line) || is_report(cx, line, candidates));
         let mut at = self.open.len();
         while at > 0 {
             at -= 1;
             let trace = &mut self.open[at];
-            let mut offered = if is_runners && trace.is_single() { Offer::Ended } else { offer(cx, trace, line, candidates) };
-            if matches!(offered, Offer::Ended) && !is_runners && pointed::takes(cx, trace, line, candidates) {
+            let mut offered = if is_of_runner && trace.is_single() { Offer::Ended } else { offer(cx, trace, line, candidates) };
+            if matches!(offered, Offer::Ended) && !is_of_runner && pointed::takes(cx, trace, line, candidates) {
                 offered = Offer::Taken;
             }
             match offered {
@@ -275,11 +276,10 @@ fn is_report(cx: &Context, line: &Line, candidates: Option<&[Candidate]>) -> boo
     if line.tried != Tried::No || !matches!(line.body().first(), Some(b' ' | b'\t')) {
         return false;
     }
-    let rules = &cx.engine.rules;
     let is_head = |entry: &u16| {
-        let entry = &rules.entries[usize::from(*entry)];
-        let is_bare = |machine: &Machine| machine.before.iter().all(|before| before.optional);
-        rules.families[usize::from(entry.family)].test && matches!(&entry.kind, Kind::Trace(machine) if is_bare(machine))
+        let entry = &cx.engine.rules.entries[usize::from(*entry)];
+        let needs_nothing_before = |machine: &Machine| machine.before.iter().all(|before| before.optional);
+        is_runners(cx, entry) && matches!(&entry.kind, Kind::Trace(machine) if needs_nothing_before(machine))
     };
     asked(cx, line, candidates, |confirm| confirm.starts().0.iter().any(is_head))
 }
