@@ -10,6 +10,7 @@ fn item(severity: Severity, text: &str) -> Item {
         text: text.into(),
         place: Some("src/a.ts:3:4".into()),
         frames: Vec::new(),
+        message: None,
         lines: vec!["let a = b".into()],
         hint: Some("Mend it.".into()),
         signature: text.into(),

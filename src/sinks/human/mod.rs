@@ -1,6 +1,7 @@
 //! The forms for people and their tools: pretty, github, unix. Each writes log text only through
 //! `sanitise`. They format an event and its envelope; they never decide what is an error.
 
+mod beyond;
 pub mod breaker;
 pub mod chart;
 mod github;
@@ -9,6 +10,7 @@ mod pretty;
 mod sanitise;
 mod unix;
 
+pub use beyond::{beyond, headline};
 pub use github::github;
 pub use paint::Paint;
 pub use pretty::{Tally, pretty};
