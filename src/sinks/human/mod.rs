@@ -1,17 +1,17 @@
 //! The forms for people and their tools: pretty, github, unix. Each writes log text only through
 //! `sanitise`. They format an event and its envelope; they never decide what is an error.
 
-mod beyond;
 pub mod breaker;
 pub mod chart;
 mod github;
+mod headline;
 mod paint;
 mod pretty;
 mod sanitise;
 mod unix;
 
-pub use beyond::{beyond, headline};
 pub use github::github;
+pub use headline::{beyond, placed_headline};
 pub use paint::Paint;
 pub use pretty::{Tally, pretty};
 pub use sanitise::sanitise;

@@ -1,15 +1,37 @@
-//! What an error says beyond the line that names it, such as the message below the head of a panic. Forms of one line show both.
+//! An error in one line: the line that names it, without the place that the form states anyway, and with what the error says beyond
+//! that line, such as the message below the head of a panic.
 
 use std::borrow::Cow;
 
-use crate::core::event::{Category, Event};
+use crate::core::event::{Category, Event, Location};
 
 /// What begins the line of a test's report that tells why it failed, in TAP's YAML blocks and in pytest.
 const TELLING: [&str; 3] = ["error:", "message:", "E  "];
 
-/// Returns an event's text, with its message unless the text has it.
+/// Returns what follows the place in a form that states it.
 #[must_use]
-pub fn headline(event: &Event) -> Cow<'_, str> {
+pub fn placed_headline(event: &Event) -> Cow<'_, str> {
+    match (headline(event), &event.location) {
+        (Cow::Borrowed(text), Some(place)) => without_place(text, place).into(),
+        (Cow::Owned(text), Some(place)) => without_place(&text, place).to_owned().into(),
+        (text, None) => text,
+    }
+}
+
+/// Takes away the place with which a text begins: `a.c:3:7: `, `a.ts(3,7): ` or `a.sh: line 3: `. A text that is nothing else is kept.
+fn without_place<'a>(text: &'a str, place: &Location) -> &'a str {
+    let Some(rest) = text.strip_prefix(place.file.as_str()).filter(|_| !place.file.is_empty()) else { return text };
+    let line = place.line.to_string();
+    let numbers = [": line ", ":", "("].iter().find_map(|before| rest.strip_prefix(before)?.strip_prefix(line.as_str()));
+    let Some(rest) = numbers else { return text };
+    let column = |rest: &'a str| rest.strip_prefix([':', ','])?.strip_prefix(place.column.to_string().as_str());
+    let rest = column(rest).unwrap_or(rest);
+    let rest = rest.strip_prefix(')').unwrap_or(rest).strip_prefix(':').map(str::trim_start);
+    rest.filter(|rest| !rest.is_empty()).unwrap_or(text)
+}
+
+/// Returns an event's text, with its message unless the text has it.
+fn headline(event: &Event) -> Cow<'_, str> {
     let said = event.exception.as_ref().map(|exception| exception.message.as_str());
     match beyond(&event.text, said, event.category == Category::TestFailure, event.multiline.iter()) {
         Some(message) => format!("{}: {message}", event.text.trim_end().trim_end_matches(':')).into(),
@@ -44,7 +66,28 @@ fn reason<'a>(text: &str, lines: impl Iterator<Item = &'a str> + Clone) -> Optio
 
 #[cfg(test)]
 mod tests {
-    use super::beyond;
+    use super::{beyond, without_place};
+    use crate::core::event::Location;
+
+    #[test]
+    fn a_place_is_not_said_twice() {
+        let of = |text, file: &str, line, column| without_place(text, &Location { file: file.into(), line, column });
+        for (text, want) in [
+            ("src/a.ts(5,9): error TS2322: no", "error TS2322: no"),
+            ("src/a.ts:5:9: error: no", "error: no"),
+            ("src/a.ts:5: error: no", "error: no"),
+            ("src/a.ts(5): error: no", "error: no"),
+            ("src/a.ts: line 5: no", "no"),
+            ("src/a.ts:5:9", "src/a.ts:5:9"),
+            ("src/a.ts:50:9: no", "src/a.ts:50:9: no"),
+            ("src/a.ts: no", "src/a.ts: no"),
+            ("in src/a.ts:5:9: no", "in src/a.ts:5:9: no"),
+        ] {
+            assert_eq!(of(text, "src/a.ts", 5, 9), want, "{text}");
+        }
+        assert_eq!(of("a.c:3: no", "a.c", 3, 0), "no");
+        assert_eq!(of(":3: no", "", 3, 0), ":3: no");
+    }
 
     #[test]
     fn a_message_is_added_unless_the_text_has_it() {
