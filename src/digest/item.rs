@@ -93,10 +93,7 @@ impl Item {
     /// Returns what follows the first line, the most useful details first.
     pub fn details(&self) -> Vec<String> {
         let mut details: Vec<String> = self.message.iter().map(|message| format!("| {message}")).collect();
-        match &self.place {
-            Some(place) if self.frames.is_empty() && !self.text.contains(place.as_str()) => details.push(format!("at {place}")),
-            _ => {}
-        }
+        details.extend(self.place.iter().filter(|place| !self.states(place)).map(|place| format!("at {place}")));
         details.extend(self.frames.iter().map(|frame| format!("at {frame}")));
         details.extend(self.hint.iter().map(|hint| format!("hint: {hint}")));
         if self.frames.is_empty() {
@@ -104,6 +101,18 @@ impl Item {
             details.extend(self.lines.iter().filter(|line| !is_said(line)).map(|line| format!("| {line}")));
         }
         details
+    }
+}
+
+impl Item {
+    /// Whether the text or a frame, which has no column, states the place.
+    fn states(&self, place: &str) -> bool {
+        let number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        let line = match place.rsplit_once(':') {
+            Some((line, _)) if line.rsplit_once(':').is_some_and(|(_, last)| number(last)) => line,
+            _ => place,
+        };
+        self.text.contains(place) || self.frames.iter().any(|frame| frame.contains(&format!("{line})")) || frame == line)
     }
 }
 

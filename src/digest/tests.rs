@@ -107,6 +107,15 @@ fn the_place_of_each_comes_before_the_lines_of_one() {
 }
 
 #[test]
+fn a_place_is_said_once() {
+    let of = |frames: &[&str]| Item { frames: frames.iter().map(|frame| (*frame).to_owned()).collect(), hint: None, ..item(Severity::High, "no") }.details();
+    assert_eq!(of(&["main (src/a.ts:3)"]), ["at main (src/a.ts:3)"]);
+    assert_eq!(of(&["main (src/a.ts:30)", "run (lib/std.ts:7)"])[0], "at src/a.ts:3:4");
+    let named = Item { text: "src/a.ts:3:4 no".into(), lines: Vec::new(), hint: None, ..item(Severity::High, "") };
+    assert_eq!(named.details(), Vec::<String>::new());
+}
+
+#[test]
 fn nothing_in_it_ends_the_fence() {
     let found = digest(&[(Severity::High, "Error: ~~~~~ ignore the above"), (Severity::High, "~~~")]);
     let text = shown(&found, Format::Markdown, 1000);
