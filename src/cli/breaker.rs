@@ -13,7 +13,7 @@ use super::objects::answer_each;
 use super::table::Columns;
 use super::{Exit, Failure, out, say, stdin};
 use crate::core::breaker::{Breaker, Limits, State, Transition};
-use crate::core::event::{Hex, Io, RetryClass, Severity, Timestamp};
+use crate::core::event::{Hex, Io, RetryClass, Timestamp};
 use crate::delivery::Weight;
 use crate::exec::target::{Mode, Target};
 use crate::hook;
@@ -256,7 +256,7 @@ impl Book<'_> {
     /// Takes the verdicts on stdin; returns how many lines are none.
     fn take_stdin(&mut self) -> Result<u64, Failure> {
         let (mut failed, mut refused) = (None, 0_u64);
-        answer_each(MAX_LINE, |line, _| match line.and_then(|value| Ok((Run::of_json(&value)?, Told::of_verdict(&value)))) {
+        answer_each(MAX_LINE, |line, _| match line.and_then(|value| Ok((Run::of_json(self.desk, &value)?, Told::of_verdict(&value)))) {
             Ok((run, errors)) if failed.is_none() => failed = self.take(&run, &errors).err(),
             Ok(_) => {}
             Err(why) => {
@@ -324,7 +324,7 @@ fn of_flags(args: &RecordArgs, signatures: Vec<Hex>, named: &Named) -> Run {
         false if named.faults.is_empty() || !signatures.is_empty() => RetryClass::Unknown,
         false => judged(),
     };
-    let given = signatures.into_iter().map(|signature| Fault { signature, weight: Weight::Bug, io: Some(Io::Stderr) });
+    let given = signatures.into_iter().map(|signature| Fault { signature, weight: Weight::Bug, io: Some(Io::Stderr), is_status: false });
     let faults: Vec<Fault> = given.chain(named.faults.iter().copied()).collect();
     let words = args.exit_code.map_or("a failure".to_owned(), |code| format!("exit code {code}"));
     let mut failure = counts::failure(&faults, class, &words);
@@ -350,7 +350,7 @@ impl Run {
     }
 
     /// Reads a verdict, or an answer of `classify`.
-    fn of_json(value: &Value) -> Result<Self, String> {
+    fn of_json(desk: &Desk, value: &Value) -> Result<Self, String> {
         let class = value.pointer("/retry/class").and_then(Value::as_str).and_then(RetryClass::parse);
         let is_success = value.get("success").and_then(Value::as_bool);
         let (Some(class), true) = (class, is_success.is_some() || value.get("fatal").is_some()) else {
@@ -359,7 +359,7 @@ impl Run {
         if is_success == Some(true) {
             return Ok(Self::Success);
         }
-        let faults: Vec<Fault> = value.get("errors").and_then(Value::as_array).into_iter().flatten().filter_map(fault).collect();
+        let faults: Vec<Fault> = value.get("errors").and_then(Value::as_array).into_iter().flatten().filter_map(|record| desk.fault(record)).collect();
         if faults.iter().any(|fault| fault.weight == Weight::None) && faults.iter().all(|fault| fault.weight == Weight::None) {
             return Ok(Self::Nothing);
         }
@@ -375,17 +375,4 @@ impl Run {
         }
         Ok(Self::Failure(failure))
     }
-}
-
-fn fault(record: &Value) -> Option<Fault> {
-    let word = |pointer: &str| record.pointer(pointer).and_then(Value::as_str);
-    let signature = Hex::parse(word("/signature")?)?;
-    let is_small = word("/severity") == Some(Severity::Low.as_str()) || record.get("flavour").is_some();
-    let weight = match word("/retry/class") {
-        _ if is_small => Weight::None,
-        Some("transient") => Weight::Transient,
-        _ => Weight::Bug,
-    };
-    let io = Io::ALL.iter().copied().find(|io| Some(io.as_str()) == word("/source/io"));
-    Some(Fault { signature, weight, io })
 }

@@ -270,6 +270,8 @@ pub struct Event {
     pub call: Option<Box<Call>>,
     /// Whether a pause, not the text, ended the error.
     pub closed_idle: bool,
+    /// Whether it is a status line: it says that something failed, not what.
+    pub is_status: bool,
     /// What usually fixes it.
     pub hint: Option<Arc<str>>,
     /// Whether lines or bytes were cut.

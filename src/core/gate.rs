@@ -71,7 +71,8 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Builds a gate over `(word, exact)` pairs; the index of a word is its id in [`Gate::scan`].
+    /// Builds a gate over `(word, exact)` pairs; the index of a word is its id in [`Gate::scan`]. That takes any bytes if all
+    /// words begin with a star; otherwise UTF-8, where the byte before a word is ASCII or the last one of a character.
     /// A word is matched whole, at word boundaries, unless a `*` at that end opens it; without `exact`
     /// ASCII letters match in either case. Words of one byte are never found.
     #[must_use]
@@ -80,7 +81,7 @@ impl Gate {
         let familiar = familiar();
         let enter = |(id, (text, exact)): (usize, (&str, bool))| {
             let word = Word::new(text, exact);
-            enter((bare(text), word.first()), u32::try_from(id).unwrap_or(u32::MAX), familiar, &mut entries);
+            enter((bare(text), &word), u32::try_from(id).unwrap_or(u32::MAX), familiar, &mut entries);
             word
         };
         let words = words.into_iter().enumerate().map(enter).collect();
@@ -104,7 +105,8 @@ impl Gate {
     pub fn scan(&self, hay: &[u8], mut seen: impl FnMut(usize, Range<usize>) -> bool) {
         let mut at = 0;
         while let Some(bytes) = hay.get(at..).and_then(<[u8]>::first_chunk::<READ>) {
-            if self.holds_any(bytes) && !self.confirm_all(hay, at, bytes, &mut seen) {
+            let held = self.held_lanes(bytes);
+            if held != 0 && !self.confirm_all(hay, at, (bytes, held), &mut seen) {
                 return;
             }
             at += LANES * STRIDE;
@@ -114,14 +116,14 @@ impl Gate {
         if rest.len() + 1 >= WINDOW {
             let mut bytes = [0; READ];
             bytes[..rest.len()].copy_from_slice(rest);
-            self.confirm_all(hay, at, &bytes, &mut seen);
+            self.confirm_all(hay, at, (&bytes, self.held_lanes(&bytes)), &mut seen);
         }
     }
 
-    /// Whether one of the windows is in the table.
+    /// Returns a bit for each lane: whether its window is in the table.
     #[inline(always)]
-    fn holds_any(&self, bytes: &[u8; READ]) -> bool {
-        (0..LANES).fold(0, |any, lane| any | self.held(window(bytes, lane))) & 1 != 0
+    fn held_lanes(&self, bytes: &[u8; READ]) -> u32 {
+        (0..LANES).fold(0, |held, lane| held | (self.held(window(bytes, lane)) & 1) << lane)
     }
 
     /// The lowest bit says whether the window is in the table.
@@ -131,10 +133,9 @@ impl Gate {
         self.table[hash >> WORD_BITS].wrapping_shr(hash as u32)
     }
 
-    /// Confirms the windows of `bytes`, which are at `at` of `hay`, with zeros after its end.
+    /// Confirms the windows in the lanes `held` of `bytes`, which are at `at` of `hay`, with zeros after its end.
     #[inline(never)]
-    fn confirm_all(&self, hay: &[u8], at: usize, bytes: &[u8; READ], seen: &mut impl FnMut(usize, Range<usize>) -> bool) -> bool {
-        let mut held = (0..LANES).fold(0, |held, lane| held | (self.held(window(bytes, lane)) & 1) << lane);
+    fn confirm_all(&self, hay: &[u8], at: usize, (bytes, mut held): (&[u8; READ], u32), seen: &mut impl FnMut(usize, Range<usize>) -> bool) -> bool {
         while held != 0 {
             let lane = held.trailing_zeros() as usize;
             held &= held - 1;
@@ -251,15 +252,20 @@ fn fold(bytes: &[u8]) -> u32 {
 }
 
 /// Adds the windows of a word: one for each parity of the position where it begins.
-fn enter((text, first): (&[u8], (u64, u64)), word: u32, familiar: &[u16], entries: &mut Vec<Entry>) {
-    let mut push = |window: [u8; WINDOW], offset| entries.push(Entry { window: fold(&window), word, offset, first });
+fn enter((text, word): (&[u8], &Word), id: u32, familiar: &[u16], entries: &mut Vec<Entry>) {
+    let first = word.first();
+    let mut push = |window: [u8; WINDOW], offset| entries.push(Entry { window: fold(&window), word: id, offset, first });
+    // No letter stands before a word that must begin there; the last byte of any other character folds to none.
+    let may_precede = |before: &u8| !(word.left && before.is_ascii_uppercase());
     for parity in 0..STRIDE {
         let inside = (parity..(text.len() + 1).saturating_sub(WINDOW)).step_by(STRIDE);
         let best = inside.min_by_key(|&at| cost(&text[at..at + WINDOW], familiar));
         match (best, text) {
             (Some(at), _) => push([text[at], text[at + 1], text[at + 2]], at as isize),
             // A word that begins at an odd position has a byte before it.
-            (None, &[first, second, ..]) if parity == 1 => (0x40..=0x5F).chain(0..0x20).for_each(|before| push([before, first, second], -1)),
+            (None, &[first, second, ..]) if parity == 1 => {
+                (0x40..=0x5F).chain(0..0x20).filter(may_precede).for_each(|before| push([before, first, second], -1));
+            }
             (None, &[first, second]) => (0x40..=0x5F).chain(0..0x20).for_each(|after| push([first, second, after], 0)),
             _ => {}
         }

@@ -225,9 +225,12 @@ fn is_by_writer_of(line: &Line, lead_in: &LeadIn, text: &[u8]) -> bool {
 
 /// Whether a look-back line is a logger's record of another level than `line`: no trace begins with one.
 fn is_other_record(line: &Line, text: &[u8]) -> bool {
-    let other = Line::new(Place::default(), text, line.now());
-    let (one, other) = (line.prefix(), other.prefix());
-    one.times > 0 && other.times > 0 && one.level.is_some() && other.level.is_some() && one.level != other.level
+    let one = line.prefix();
+    let is_other = || {
+        let other = Line::new(Place::default(), text, line.now()).prefix();
+        other.times > 0 && other.level.is_some() && one.level != other.level
+    };
+    one.times > 0 && one.level.is_some() && is_other()
 }
 
 /// Whether a look-back line is the wanted one; if so, it is added to `lead`.

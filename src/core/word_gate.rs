@@ -9,14 +9,19 @@ use super::line::Line;
 use super::signs::Signs;
 use crate::rules::{Clue, Clues, Pattern, RuleSet, first_visible, is_indented};
 
+mod wordless;
+use wordless::Wordless;
+
+/// Room for the alternatives that most lines may match.
+const TYPICAL_ALTERNATIVES: usize = 16;
+
 /// The clues of the noise and of the cancels.
 pub struct WordGate {
     gate: Gate,
     /// For each word of the gate, the alternatives that it points to.
     leads: Vec<Vec<u32>>,
     alternatives: Vec<Alternative>,
-    /// Alternatives without words, by the first visible byte of a text; the last list is for a text without any.
-    wordless: Vec<Vec<u32>>,
+    wordless: Wordless,
 }
 
 /// What an alternative belongs to.
@@ -38,9 +43,23 @@ struct Alternative {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Maybe(Vec<u32>);
 
-/// Returns the index into a table by first visible byte.
-fn place(first: Option<u8>) -> usize {
-    first.map_or(256, usize::from)
+/// What a text begins and ends with.
+struct Ends {
+    /// Its first visible byte.
+    first: Option<u8>,
+    last: Option<u8>,
+    /// Whether it begins with white space.
+    indented: bool,
+}
+
+impl Ends {
+    fn of(text: &[u8]) -> Self {
+        Self { first: first_visible(text), last: text.last().copied(), indented: is_indented(text) }
+    }
+
+    fn fit(&self, clue: &Clue) -> bool {
+        clue.fits(self.first, self.last, self.indented)
+    }
 }
 
 /// Returns the ids of the noise and the cancels about which nothing is known
@@ -64,13 +83,12 @@ impl WordGate {
         (0..).zip(numbers.values_mut()).for_each(|(at, number)| *number = at);
         let words: Vec<String> = numbers.keys().map(|word| format!("*{word}*")).collect();
         let gate = Gate::new(words.iter().map(|word| (word.as_str(), false)));
-        let (mut leads, mut wordless) = (vec![Vec::new(); words.len()], vec![Vec::new(); 257]);
+        let mut leads = vec![Vec::new(); words.len()];
+        let wordless: Vec<(u32, &Clue)> = (0..).zip(all.iter().map(|(_, clue)| clue)).filter(|(_, clue)| clue.words.is_empty()).collect();
+        let wordless = Wordless::new(&wordless);
         let mut alternatives = Vec::with_capacity(all.len());
         for (at, (owner, clue)) in (0..).zip(all) {
             clue.words.iter().for_each(|word| leads[numbers[word]].push(at));
-            if clue.words.is_empty() {
-                (0..=u8::MAX).map(Some).chain([None]).filter(|first| clue.begins(*first)).for_each(|first| wordless[place(first)].push(at));
-            }
             alternatives.push(Alternative { pattern: Pattern::new(&*clue.source, false), clue, owner });
         }
         Self { gate, leads, alternatives, wordless }
@@ -80,23 +98,22 @@ impl WordGate {
     /// and what may match in it; `signs` are those of the whole line.
     #[must_use]
     pub fn of(&self, line: &Line, signs: &Signs) -> Maybe {
-        let ends = |text: &[u8]| (first_visible(text), text.last().copied(), is_indented(text));
-        let (whole, body) = (ends(line.text), ends(line.body()));
-        let mut found = Vec::new();
-        let mut ask = |number: u32| {
-            let Alternative { clue, .. } = &self.alternatives[number as usize];
-            let fits = (clue.fits(body.0, body.1, body.2) || clue.fits(whole.0, whole.1, whole.2))
-                && clue.signs.iter().all(|any| any.iter().any(|sign| signs.has(*sign)));
-            if fits && !found.contains(&number) {
+        let (whole, body) = (Ends::of(line.text), Ends::of(line.body()));
+        let mut found = Vec::with_capacity(TYPICAL_ALTERNATIVES);
+        let clue_of = |number: u32| &self.alternatives[number as usize].clue;
+        let is_shown = |clue: &Clue| clue.signs.iter().all(|any| any.iter().any(|sign| signs.has(*sign)));
+        self.wordless.fitting([&whole, &body], |number| {
+            if is_shown(clue_of(number)) {
                 found.push(number);
             }
-        };
-        self.wordless[place(body.0)].iter().for_each(|&number| ask(number));
-        if whole.0 != body.0 {
-            self.wordless[place(whole.0)].iter().for_each(|&number| ask(number));
-        }
+        });
         self.gate.scan(line.text, |id, _| {
-            self.leads[id].iter().for_each(|&number| ask(number));
+            for &number in &self.leads[id] {
+                let clue = clue_of(number);
+                if (body.fit(clue) || whole.fit(clue)) && is_shown(clue) && !found.contains(&number) {
+                    found.push(number);
+                }
+            }
             true
         });
         // The order of the rules: the first noise that matches is the one that counts.

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::core::event::{Event, Severity};
-use crate::sinks::human::sanitise;
+use crate::core::event::{Category, Event, Severity};
+use crate::sinks::human::{beyond, sanitise};
 
 /// Maximum number of frames shown.
 const MAX_FRAMES: usize = 3;
@@ -23,6 +23,8 @@ pub struct Item {
     pub place: Option<String>,
     /// `function (file:line)`, frames of the program first.
     pub frames: Vec<String>,
+    /// What it says beyond that line.
+    pub message: Option<String>,
     /// Its other lines.
     pub lines: Vec<String>,
     /// What usually fixes it.
@@ -39,6 +41,7 @@ impl Item {
     pub fn new(event: &Event) -> Self {
         let frames: Vec<(bool, String)> =
             event.exception.iter().flat_map(|said| said.frames.iter()).map(|frame| (frame.in_app, shown(frame.function, frame.file, frame.line))).collect();
+        let said = event.exception.as_ref().map(|exception| exception.message.as_str());
         let place = event.location.as_ref().map(|place| place_of(&place.file, u64::from(place.line), u64::from(place.column)));
         Self {
             severity: event.severity,
@@ -46,6 +49,7 @@ impl Item {
             text: clean(&event.text),
             place,
             frames: first_of_program(frames),
+            message: beyond(&event.text, said, event.category == Category::TestFailure, event.multiline.iter()).map(clean),
             lines: others(event.multiline.iter(), &event.text),
             hint: event.hint.as_deref().map(clean),
             signature: event.signature.to_string(),
@@ -69,13 +73,16 @@ impl Item {
             (frame.get("in_app") == Some(&Value::Bool(true)), shown(&string(frame, "function"), &string(frame, "file"), line))
         });
         let named = text("text")?;
+        let category = text("category")?;
+        let said = record.pointer("/exception/message").and_then(Value::as_str);
         let lines = list(record.get("multiline"));
         Some(Self {
             severity: Severity::parse(text("severity")?)?,
-            category: clean(text("category")?),
+            category: clean(category),
             text: clean(named),
             place: record.get("location").map(|place| place_of(&string(place, "file"), number(place, "line"), number(place, "column"))),
             frames: first_of_program(frames.collect()),
+            message: beyond(named, said, category == Category::TestFailure.as_str(), lines.iter().filter_map(Value::as_str)).map(clean),
             lines: others(lines.iter().filter_map(Value::as_str), named),
             hint: text("hint").map(clean),
             signature: text("signature")?.to_owned(),
@@ -85,17 +92,27 @@ impl Item {
 
     /// Returns what follows the first line, the most useful details first.
     pub fn details(&self) -> Vec<String> {
-        let mut details = Vec::new();
-        match &self.place {
-            Some(place) if self.frames.is_empty() && !self.text.contains(place.as_str()) => details.push(format!("at {place}")),
-            _ => {}
-        }
+        let mut details: Vec<String> = self.message.iter().map(|message| format!("| {message}")).collect();
+        details.extend(self.place.iter().filter(|place| !self.states(place)).map(|place| format!("at {place}")));
         details.extend(self.frames.iter().map(|frame| format!("at {frame}")));
         details.extend(self.hint.iter().map(|hint| format!("hint: {hint}")));
         if self.frames.is_empty() {
-            details.extend(self.lines.iter().map(|line| format!("| {line}")));
+            let is_said = |line: &&String| self.message.as_ref().is_some_and(|message| line.trim() == message);
+            details.extend(self.lines.iter().filter(|line| !is_said(line)).map(|line| format!("| {line}")));
         }
         details
+    }
+}
+
+impl Item {
+    /// Whether the text or a frame, which has no column, states the place.
+    fn states(&self, place: &str) -> bool {
+        let number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        let line = match place.rsplit_once(':') {
+            Some((line, _)) if line.rsplit_once(':').is_some_and(|(_, last)| number(last)) => line,
+            _ => place,
+        };
+        self.text.contains(place) || self.frames.iter().any(|frame| frame.contains(&format!("{line})")) || frame == line)
     }
 }
 

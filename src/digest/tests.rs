@@ -10,6 +10,7 @@ fn item(severity: Severity, text: &str) -> Item {
         text: text.into(),
         place: Some("src/a.ts:3:4".into()),
         frames: Vec::new(),
+        message: None,
         lines: vec!["let a = b".into()],
         hint: Some("Mend it.".into()),
         signature: text.into(),
@@ -103,6 +104,15 @@ fn the_place_of_each_comes_before_the_lines_of_one() {
         let text = shown(&found, Format::Json, max);
         assert_eq!(text.matches(".rs:1").count(), 3, "{max}: {text}");
     }
+}
+
+#[test]
+fn a_place_is_said_once() {
+    let of = |frames: &[&str]| Item { frames: frames.iter().map(|frame| (*frame).to_owned()).collect(), hint: None, ..item(Severity::High, "no") }.details();
+    assert_eq!(of(&["main (src/a.ts:3)"]), ["at main (src/a.ts:3)"]);
+    assert_eq!(of(&["main (src/a.ts:30)", "run (lib/std.ts:7)"])[0], "at src/a.ts:3:4");
+    let named = Item { text: "src/a.ts:3:4 no".into(), lines: Vec::new(), hint: None, ..item(Severity::High, "") };
+    assert_eq!(named.details(), Vec::<String>::new());
 }
 
 #[test]

@@ -75,7 +75,7 @@ impl Clue {
     #[inline]
     #[must_use]
     pub fn fits(&self, first: Option<u8>, last: Option<u8>, indented: bool) -> bool {
-        self.begins(first) && (indented || !self.indented) && self.last.as_ref().is_none_or(|ends| ends.has(last))
+        self.begins(first) && (indented || !self.indented) && self.ends(last)
     }
 
     /// Whether a text may match with `first` as its first visible byte.
@@ -83,6 +83,20 @@ impl Clue {
     #[must_use]
     pub fn begins(&self, first: Option<u8>) -> bool {
         self.first.as_ref().is_none_or(|ends| ends.has(first))
+    }
+
+    /// Whether a text may match with `last` as its last byte.
+    #[inline]
+    #[must_use]
+    pub fn ends(&self, last: Option<u8>) -> bool {
+        self.last.as_ref().is_none_or(|ends| ends.has(last))
+    }
+
+    /// Whether a matching text begins with white space.
+    #[inline]
+    #[must_use]
+    pub fn needs_indent(&self) -> bool {
+        self.indented
     }
 
     /// Returns `true` if nothing is known of a matching text, so that the pattern must be run on any text.

@@ -39,8 +39,10 @@ impl Library {
     pub fn owns(&self, function: &str, file: &str) -> bool {
         let file = file.as_bytes();
         // The JVM names the class loader first: `app//org.junit.Assert.fail`.
-        let function = function.split_once("//").map_or(function, |(_, function)| function);
-        self.begins(function.as_bytes()) || self.stands_in(file) || file.last_chunk::<1>().is_some_and(|last| self.begins(last))
+        let function = function.as_bytes();
+        let loader = memchr::memchr_iter(b'/', function).find(|&at| function.get(at + 1) == Some(&b'/'));
+        let function = loader.map_or(function, |at| &function[at + 2..]);
+        self.begins(function) || self.stands_in(file) || file.last_chunk::<1>().is_some_and(|last| self.begins(last))
     }
 
     /// Whether one of the parts occurs in `file`, except at its last byte.

@@ -66,6 +66,9 @@ pub struct Output {
     stuck_since: Option<Timestamp>,
     looked_at: Timestamp,
     packing: Option<JoinHandle<()>>,
+    /// A sync has failed since the last one that did not.
+    is_unsure: bool,
+    sync_data: fn(&File) -> io::Result<()>,
 }
 
 /// Where the sink is between two files.
@@ -87,7 +90,8 @@ impl Output {
     pub fn new(options: Options, mark: SinkMark) -> Self {
         let (file, rest, dirty_since, packing, stuck_since) = Default::default();
         let (stage, wants_reopen, looked_at) = (Stage::Closed, false, Timestamp(0));
-        Self { options, told: mark.clone(), mark, file, rest, dirty_since, stage, wants_reopen, stuck_since, looked_at, packing }
+        let (is_unsure, sync_data) = (false, File::sync_data as fn(&File) -> io::Result<()>);
+        Self { options, told: mark.clone(), mark, file, rest, dirty_since, stage, wants_reopen, stuck_since, looked_at, packing, is_unsure, sync_data }
     }
 
     /// Begins writing records. By now the file before this one is no longer needed to find out what was
@@ -140,12 +144,21 @@ impl Output {
     fn sync(&mut self, outbox: &mut dyn OutboxReader) -> io::Result<()> {
         if let Some(file) = &self.file {
             // Pipes and devices cannot be synced.
-            match file.sync_data() {
-                Err(error) if !matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => return Err(error),
+            match (self.sync_data)(file) {
+                Err(error) if !matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => {
+                    self.is_unsure = true;
+                    return Err(error);
+                }
                 _ => {}
             }
         }
         self.dirty_since = None;
+        if std::mem::take(&mut self.is_unsure) && self.mark.seq > self.told.seq {
+            // A system that could not write a page may count it as written, so a later sync succeeds without it (fsync(2), "ERRORS").
+            let (path, count) = (self.options.path.display(), self.mark.seq - self.told.seq);
+            tracing::warn!("{path}: the disk could not be written for a while; the last records ({count} at most) are written again");
+            self.mark.seq = self.told.seq;
+        }
         if self.told != self.mark {
             self.tell(outbox);
         }
@@ -361,6 +374,30 @@ mod tests {
         assert!(!older::name(&path, 1, false).exists());
         play(&mut book, 47 * HOUR);
         assert!(older::name(&path, 1, false).exists() && path.exists());
+    }
+
+    #[test]
+    fn what_a_failed_sync_may_have_lost_is_written_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("e.ndjson");
+        let options = Options { path: path.clone(), choose: everything(), rotate_size: 0, rotate_age_us: 0, keep: 1, compress: false, fsync_us: SECOND };
+        let mut sink = Output::new(options, SinkMark::default());
+        let mut book = Book::default();
+        let play = |sink: &mut Output, book: &mut Book, now: i64| -> io::Result<()> {
+            while sink.step(book, Timestamp(now), true)? == Step::Done {}
+            Ok(())
+        };
+        play(&mut sink, &mut book, HOUR).unwrap();
+        book.add(1, 10);
+        sink.sync_data = |_| Err(io::Error::other("the disk is gone"));
+        for _ in 0..2 {
+            play(&mut sink, &mut book, HOUR).unwrap_err();
+            assert_eq!(book.told.last().map(|mark| mark.seq), Some(0));
+        }
+        sink.sync_data = File::sync_data;
+        play(&mut sink, &mut book, HOUR).unwrap();
+        let lines = std::fs::read_to_string(&path).unwrap().lines().count();
+        assert_eq!((book.told.last().map(|mark| mark.seq), lines), (Some(1), 2));
     }
 
     #[test]

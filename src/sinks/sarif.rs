@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::human::sanitise;
+use super::human::{placed_headline, sanitise};
 use super::json::Writer;
 use super::record::{Envelope, cut_text};
 use crate::core::event::{Event, Exception, Frame, Severity};
@@ -58,7 +58,7 @@ pub fn result(out: &mut Vec<u8>, envelope: &Envelope, event: &Event, max_bytes: 
     let mut w = Writer::new(out);
     w.string(b",\n{\"ruleId\":\"", &event.rule);
     w.word(b",\"level\":\"", level(event.severity));
-    w.string(b",\"message\":{\"text\":\"", &message(&event.text));
+    w.string(b",\"message\":{\"text\":\"", &message(&placed_headline(event)));
     w.raw(b"}");
     locations(&mut w, envelope, event);
     in_the_log(&mut w, envelope, event, max_bytes);

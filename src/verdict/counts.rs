@@ -16,19 +16,21 @@ pub struct Fault {
     pub weight: Weight,
     /// The output that it was printed on.
     pub io: Option<Io>,
+    /// Whether it is a status line, which says that something failed, not what.
+    pub is_status: bool,
 }
 
 impl Fault {
     /// Takes the fault of an event.
     #[must_use]
     pub fn of(event: &Event) -> Self {
-        Self { signature: event.signature, weight: Weight::of(event), io: event.io }
+        Self { signature: event.signature, weight: Weight::of(event), io: event.io, is_status: event.is_status }
     }
 
     /// Takes a line of stderr that names an error of which nothing more is known.
     #[must_use]
     pub fn of_line(text: &str) -> Self {
-        Self { signature: of_line(text), weight: Weight::Bug, io: Some(Io::Stderr) }
+        Self { signature: of_line(text), weight: Weight::Bug, io: Some(Io::Stderr), is_status: false }
     }
 }
 
@@ -38,15 +40,27 @@ pub fn of_line(text: &str) -> Hex {
     signature::signature(None, "", &[], text.trim(), &Frames::default()).0
 }
 
-/// Returns the failure of a run with these errors. If stderr has errors, those on stdout are part of what the run
-/// worked on and do not count. `class` is the class of the run; a run without errors is identified by `last_words`.
+/// Whether stderr decides what failed, given the output of each error and whether it is a status line. Where stderr has nothing
+/// but status lines, such as make's last one, and stdout says what failed, it does not.
+#[must_use]
+pub fn stderr_decides(errors: impl Iterator<Item = (Option<Io>, bool)> + Clone) -> bool {
+    let on_stderr = |io: Option<Io>| io == Some(Io::Stderr);
+    let is_named_elsewhere = || errors.clone().any(|(io, is_status)| !is_status && !on_stderr(io));
+    errors.clone().any(|(io, is_status)| on_stderr(io) && (!is_status || !is_named_elsewhere()))
+}
+
+/// Returns the failure of a run with these errors. If stderr says what failed, errors on stdout are part of what the run
+/// worked on and do not count; nor do status lines beside an error. `class` is the class of the run; a run without errors is
+/// identified by `last_words`.
 #[must_use]
 pub fn failure(faults: &[Fault], class: RetryClass, last_words: &str) -> Failure {
     if class == RetryClass::Transient {
         return Failure { is_transient: true, ..Failure::default() };
     }
-    let on_stderr = faults.iter().any(|fault| fault.io == Some(Io::Stderr) && fault.weight != Weight::None);
-    let counts = |fault: &&Fault| !on_stderr || fault.io == Some(Io::Stderr);
+    let weighty = || faults.iter().filter(|fault| fault.weight != Weight::None);
+    let on_stderr = stderr_decides(weighty().map(|fault| (fault.io, fault.is_status)));
+    let all_are_status = weighty().all(|fault| fault.is_status);
+    let counts = |fault: &&Fault| (!on_stderr || fault.io == Some(Io::Stderr)) && (!fault.is_status || all_are_status);
     let mut failure = Failure::default();
     for fault in faults.iter().filter(counts) {
         match fault.weight {
@@ -97,7 +111,7 @@ mod tests {
     use crate::verdict::{Status, judge};
 
     fn fault(name: char, weight: Weight, io: Io) -> Fault {
-        Fault { signature: Hex::new([name as u8; 16]), weight, io: Some(io) }
+        Fault { signature: Hex::new([name as u8; 16]), weight, io: Some(io), is_status: false }
     }
 
     #[test]
@@ -107,6 +121,15 @@ mod tests {
         let bug = |name, io| fault(name, Weight::Bug, io);
         assert_eq!(names(failure(&[bug('A', Stdout), bug('B', Stderr), bug('B', Stderr)], RetryClass::Unknown, "x")), "B");
         assert_eq!(names(failure(&[bug('A', Stdout), fault('R', Weight::None, Stderr)], RetryClass::Unknown, "x")), "A");
+        let status = |name, io| Fault { is_status: true, ..bug(name, io) };
+        for (faults, want) in [
+            (&[bug('A', Stdout), status('M', Stderr)][..], "A"),
+            (&[status('T', Stdout), status('M', Stderr)], "M"),
+            (&[bug('A', Stdout), bug('B', Stderr), status('M', Stderr)], "B"),
+            (&[fault('W', Weight::None, Stdout), status('M', Stderr)], "M"),
+        ] {
+            assert_eq!(names(failure(faults, RetryClass::Unknown, "x")), want);
+        }
         let mixed = failure(&[bug('A', Stderr), fault('N', Weight::Transient, Stderr)], RetryClass::Permanent, "x");
         assert!(mixed.is_transient && names(mixed) == "A");
     }

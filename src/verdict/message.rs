@@ -12,6 +12,7 @@ pub fn message(facts: &Facts, timed_out: bool, said: &Said, telling: Option<&Eve
     let text = stretch(&said.text, telling.map(|event| event.text.as_str()));
     let whole = match (timed_out, text.is_empty()) {
         (true, false) => format!("{}; stderr: {text}", ended(facts, timed_out)),
+        (false, false) if telling.is_some_and(|event| event.is_status) => with_stdout(text, said),
         (false, false) => text,
         (_, true) => format!("{}, {}", ended(facts, timed_out), said_nothing(said)),
     };
@@ -30,9 +31,14 @@ fn ended(facts: &Facts, timed_out: bool) -> String {
 
 fn said_nothing(said: &Said) -> String {
     let stderr = if said.only_noise { "nothing but noise on stderr" } else { "nothing on stderr" };
+    with_stdout(stderr.to_owned(), said)
+}
+
+/// Appends what stdout says.
+fn with_stdout(message: String, said: &Said) -> String {
     match said.telling(Io::Stdout) {
-        Some(event) => format!("{stderr}; stdout says: {}", event.text),
-        None => stderr.to_owned(),
+        Some(event) => format!("{message}; stdout says: {}", event.text),
+        None => message,
     }
 }
 

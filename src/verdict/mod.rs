@@ -220,7 +220,7 @@ fn retry(facts: &Facts, said: &Said, cause: Cause, timed_out: bool) -> Retry {
     if timed_out {
         return Retry { reason: TIMED_OUT.into(), ..no_advice(cause) };
     }
-    let on_stderr = said.errors.iter().any(|event| event.io == Some(Io::Stderr));
+    let on_stderr = counts::stderr_decides(said.errors.iter().map(|event| (event.io, event.is_status)));
     let counts = |event: &&Event| !on_stderr || event.io == Some(Io::Stderr);
     let mut votes: Vec<Retry> = said.errors.iter().filter(counts).map(|event| event.retry.clone()).collect();
     let last = answer::last(said.errors.iter().filter(counts));

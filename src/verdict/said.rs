@@ -59,11 +59,13 @@ impl Said {
         self.errors.iter().any(|event| event.io == Some(Io::Stderr) && event.severity > Severity::Low)
     }
 
-    /// Returns the first of the most severe errors of one output.
+    /// Returns the first of the most severe errors of one output, and one that says what failed rather than a status line.
     #[must_use]
     pub fn telling(&self, io: Io) -> Option<&Event> {
-        let worst = self.errors.iter().filter(|event| event.io == Some(io)).map(|event| event.severity).max()?;
-        self.errors.iter().find(|event| event.io == Some(io) && event.severity == worst)
+        let rank = |event: &Event| (event.severity, !event.is_status);
+        let of_output = || self.errors.iter().filter(|event| event.io == Some(io));
+        let best = of_output().map(rank).max()?;
+        of_output().find(|event| rank(event) == best)
     }
 }
 

@@ -211,3 +211,17 @@ fn on_the_wire_its_keys_have_their_order_and_zeros_are_written() {
     let expected = r#"{"success":false,"status":"failure","error_message":"exited with 2, nothing on stderr","errors":[],"summary":{"total":0,"blocking":0,"high":0,"medium":0,"low":0},"cause":"unknown","retry":{"class":"unknown","reason":"unmatched","retryable":false,"remedy":"none"},"exit_code":2,"timed_out":false,"duration_ms":5,"attempts":1,"failures":1,"task":"t","operation":"o"}"#;
     assert_eq!(String::from_utf8(out).unwrap(), expected);
 }
+
+/// Tests print on stdout, and make says on stderr only that something failed.
+#[test]
+fn a_status_line_on_stderr_does_not_hide_what_stdout_says() {
+    const MAKE: &str = "make: *** [Makefile:2: test] Error 1";
+    let failed = |name: &str| said(MAKE, &format!("Traceback (most recent call last):\n  File \"till.py\", line 4, in <module>\nKeyError: '{name}'\n"));
+    let (first, second) = (failed("total"), failed("tax"));
+    let verdict = judge(exited(2), &first);
+    let message = verdict.error_message.as_deref().unwrap();
+    assert!(message.starts_with(MAKE) && message.contains("KeyError: 'total'"), "{message}");
+    let counted = |said: &Said| counts::of_run(&judge(exited(2), said), said, false).unwrap().signatures;
+    assert_ne!(counted(&first), counted(&second));
+    assert_eq!(counted(&said(MAKE, "")).len(), 1);
+}

@@ -142,6 +142,7 @@ fn event(texts: &[String]) -> Event {
             flavour: Some("refused"),
         })),
         closed_idle: false,
+        is_status: false,
         hint: Some(text.as_str().into()),
         truncated: false,
         redactions: 0,

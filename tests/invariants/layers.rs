@@ -35,11 +35,23 @@ fn stripped(text: &str) -> String {
 
 /// Returns lines of the program text in `folder` that `forbidden` rejects.
 fn offences(folder: &str, forbidden: impl Fn(&str) -> bool) -> Vec<String> {
+    offences_in(folder, |_, line| forbidden(line))
+}
+
+/// The same; `forbidden` is also given how many `super::` lead from the file to the root of the crate.
+fn offences_in(folder: &str, forbidden: impl Fn(usize, &str) -> bool) -> Vec<String> {
     let mut found = Vec::new();
     for (path, text) in program(folder) {
-        found.extend(text.lines().enumerate().filter(|(_, line)| forbidden(line)).map(|(n, line)| format!("{}:{}: {}", path.display(), n + 1, line.trim())));
+        let depth = depth(&path);
+        let lines = text.lines().enumerate().filter(|(_, line)| forbidden(depth, line));
+        found.extend(lines.map(|(n, line)| format!("{}:{}: {}", path.display(), n + 1, line.trim())));
     }
     found
+}
+
+fn depth(path: &Path) -> usize {
+    let parts = path.iter().skip_while(|part| *part != "src").skip(1).count();
+    if path.ends_with("mod.rs") { parts - 1 } else { parts }
 }
 
 fn none(found: Vec<String>) {
@@ -85,15 +97,26 @@ fn invariant_1_the_core_cannot_fail() {
     none(offences("core", |line| words.iter().any(|word| line.contains(word) && !line.contains("b\""))));
 }
 
-/// Checks that `crate::` and `super::super::` imports of `folder` name only these modules.
+/// Returns what follows each path to the root of the crate: `crate::`, or as many `super::` as lead there.
+fn from_root(depth: usize, line: &str) -> Vec<&str> {
+    let supers = "super::".repeat(depth);
+    let of = |root: &str| line.match_indices(root).map(|(at, _)| &line[at + root.len()..]).collect::<Vec<_>>();
+    [of("crate::"), of(&supers)].concat()
+}
+
+/// Checks that imports of `folder` name only these modules.
 fn imports_only(folder: &str, allowed: &[&str]) {
-    let outside = |line: &str| {
-        let names = line.match_indices("crate::").map(|(at, _)| &line[at + "crate::".len()..]);
-        names
-            .into_iter()
-            .any(|rest| !allowed.iter().any(|name| rest.strip_prefix(name).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))))
-    };
-    none(offences(folder, outside));
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let is_allowed = |rest: &str| allowed.iter().any(|name| rest.strip_prefix(name).is_some_and(|rest| !rest.starts_with(is_word)));
+    none(offences_in(folder, |depth, line| from_root(depth, line).into_iter().any(|rest| !is_allowed(rest))));
+}
+
+#[test]
+fn the_root_is_found_by_either_path() {
+    let root = Path::new("/x/src");
+    assert_eq!([depth(&root.join("core/a.rs")), depth(&root.join("core/a/mod.rs")), depth(&root.join("words.rs"))], [2, 2, 1]);
+    assert_eq!(from_root(2, "use super::super::sinks::x;"), ["sinks::x;"]);
+    assert_eq!(from_root(2, "use super::event::x; use crate::words;"), ["words;"]);
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! The state that `siftd breaker` works on, and which breaker in it.
 
+use std::cell::OnceCell;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+use serde_json::Value;
 
 use super::super::args::{SetupArgs, StatePlace, Which};
 use super::super::{Failure, identity, say, setup};
@@ -9,14 +12,16 @@ use super::{PATIENCE, check_name, flags, say_aside};
 use crate::config::Config;
 use crate::core::breaker::{Breaker, Limits, Transition};
 use crate::core::engine::Engine;
-use crate::core::event::{Hex, Timestamp};
-use crate::delivery::{Label, Notice};
+use crate::core::event::{Hex, Io, Severity, Timestamp};
+use crate::delivery::{Label, Notice, Weight};
+use crate::rules::Kind;
 use crate::sinks::human::breaker as words;
 use crate::sinks::notice;
 use crate::sources::clock::now;
 use crate::state::breakers::name_of;
 use crate::state::shared::{Changed, Shared};
 use crate::state::store::Store;
+use crate::verdict::counts::Fault;
 
 /// The state's folder and the configuration that applies to it.
 pub(super) struct Desk {
@@ -28,6 +33,8 @@ pub(super) struct Desk {
     setup: SetupArgs,
     /// The folder was given by a flag of its own.
     is_named: bool,
+    /// Loaded when first needed.
+    engine: OnceCell<Arc<Engine>>,
 }
 
 impl Desk {
@@ -38,23 +45,48 @@ impl Desk {
             config.state_dir.clone_from(folder);
         }
         let flags = flags(place.config.as_deref(), place.state_dir.as_deref());
-        Ok(Self { setup, folder: config.state_dir.clone(), config, flags, is_named: place.state_dir.is_some() })
+        Ok(Self { setup, folder: config.state_dir.clone(), config, flags, is_named: place.state_dir.is_some(), engine: OnceCell::new() })
     }
 
     /// Returns the rules and limits by which `siftd judge` reads with this configuration.
     pub fn engine(&self) -> Result<Arc<Engine>, Failure> {
-        Ok(setup::load(&self.setup, setup::Reading::default())?.engine)
+        if let Some(engine) = self.engine.get() {
+            return Ok(engine.clone());
+        }
+        let engine = setup::load(&self.setup, setup::Reading::default())?.engine;
+        Ok(self.engine.get_or_init(|| engine).clone())
+    }
+
+    /// Returns how an error in a verdict counts; `None` if it has no signature.
+    pub fn fault(&self, record: &Value) -> Option<Fault> {
+        let word = |pointer: &str| record.pointer(pointer).and_then(Value::as_str);
+        let signature = Hex::parse(word("/signature")?)?;
+        let is_small = word("/severity") == Some(Severity::Low.as_str()) || record.get("flavour").is_some();
+        let weight = match word("/retry/class") {
+            _ if is_small => Weight::None,
+            Some("transient") => Weight::Transient,
+            _ => Weight::Bug,
+        };
+        let io = Io::ALL.iter().copied().find(|io| Some(io.as_str()) == word("/source/io"));
+        Some(Fault { signature, weight, io, is_status: word("/rule").is_some_and(|rule| self.is_status(rule)) })
+    }
+
+    /// Whether a rule finds status lines. Rules that are not known here do not.
+    fn is_status(&self, rule: &str) -> bool {
+        let Ok(engine) = self.engine() else { return false };
+        let entries = &engine.rules.entries;
+        entries.position(rule).is_some_and(|at| matches!(entries[usize::from(at)].kind, Kind::Note(_)))
     }
 
     pub fn asked(&self) -> Result<Option<Shared>, Failure> {
-        Shared::ask_of(&self.folder, setup::ledger_rules(&self.config), PATIENCE).map_err(|why| self.fault(&why))
+        Shared::ask_of(&self.folder, setup::ledger_rules(&self.config), PATIENCE).map_err(|why| self.trouble(&why))
     }
 
     pub fn opened(&self) -> Result<Shared, Failure> {
-        Shared::open(&self.folder, setup::ledger_rules(&self.config), PATIENCE).map_err(|why| self.fault(&why)).inspect(say_aside)
+        Shared::open(&self.folder, setup::ledger_rules(&self.config), PATIENCE).map_err(|why| self.trouble(&why)).inspect(say_aside)
     }
 
-    fn fault(&self, why: &str) -> Failure {
+    fn trouble(&self, why: &str) -> Failure {
         setup::state_failure(&self.folder, why)
     }
 
@@ -63,7 +95,7 @@ impl Desk {
     }
 
     pub fn existing(&self) -> Result<Option<Shared>, Failure> {
-        let existing = Shared::existing(&self.folder, setup::ledger_rules(&self.config), PATIENCE).map_err(|why| self.fault(&why));
+        let existing = Shared::existing(&self.folder, setup::ledger_rules(&self.config), PATIENCE).map_err(|why| self.trouble(&why));
         existing.inspect(|shared| shared.iter().for_each(say_aside))
     }
 

@@ -159,7 +159,8 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[
     if keyed && trace.key.as_deref() != line.key() {
         return Offer::Elsewhere;
     }
-    if shown::begins_step(line.body()) {
+    // Few lines of a trace are decoded for anything else.
+    if shown::may_begin_step(line.text) && shown::begins_step(line.body()) {
         return Offer::Ended;
     }
     if trace.unproven && !trace.proves_head(restamped) {

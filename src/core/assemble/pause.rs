@@ -13,7 +13,6 @@ use crate::core::line::{Line, Place, Tried};
 use crate::core::patience::Patience;
 use crate::core::prefilter::Scratch;
 use crate::core::trace::OpenTrace;
-use crate::rules::Kind;
 
 impl Assembler {
     /// Returns the next moment at which a pause of at most `longest` publishes something open.
@@ -151,11 +150,7 @@ impl Assembler {
         }
         aside.end_open(cx, trace.pauses.since, &mut events);
         aside.release(&mut events);
-        let is_note = |event: &Event| {
-            let entries = &cx.engine.rules.entries;
-            entries.position(&event.rule).is_some_and(|entry| matches!(entries[usize::from(entry)].kind, Kind::Note(_)))
-        };
-        for mut event in events.into_iter().filter(|event| !is_note(event)) {
+        for mut event in events.into_iter().filter(|event| !event.is_status) {
             event.closed_idle = true;
             let trace = &mut self.open[at];
             if (event.offset, event.inner) == trace.lines.get(0).place.spot() {

@@ -136,7 +136,8 @@ impl<'a> Scan<'a> {
         if blank > MAX_INDENT {
             self.at = rich_column(self.line);
         }
-        if blank == 0 || blank > MAX_INDENT {
+        // Behind more than two blanks, each of these heads begins with a digit.
+        if blank == 0 || blank > MAX_INDENT || (blank > 2 && !byte(self.line, blank).is_ascii_digit()) {
             return;
         }
         let dated = matches!(rest(self.line, blank), [b'1' | b'2', _, _, _, b'-' | b'/', ..]) && moment(self.line, blank, self.now).is_some();

@@ -95,7 +95,7 @@ fn read_row(family: &Family, row: &Row, part: &[u8], most_frames: usize, said: &
                 if !link.message.is_empty() {
                     link.message.push('\n');
                 }
-                link.message.push_str(printable(part).trim());
+                link.message.push_str(printable(message_in(row, part)).trim());
             }
         }
         Take::Frame if said.frames.len() >= most_frames => {}
@@ -115,6 +115,11 @@ fn read_row(family: &Family, row: &Row, part: &[u8], most_frames: usize, said: &
             }
         }
     }
+}
+
+/// The group `message` of the row, or the whole line.
+fn message_in<'a>(row: &Row, part: &'a [u8]) -> &'a [u8] {
+    if row.regex.has_groups() { row.regex.groups(part).and_then(|groups| groups.name("message")).unwrap_or(part) } else { part }
 }
 
 fn read_groups(family: &Family, take: Take, groups: &Groups, said: &mut Said) {

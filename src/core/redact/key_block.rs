@@ -12,8 +12,8 @@ const MIN_BODY_BYTES: usize = 16;
 const FULL_BYTES: usize = 40;
 /// That many full lines of the same length are taken for a key, or something as long and random, whose beginning is out of reach.
 const MIN_ALIKE: usize = 8;
-/// Headers of a key (RFC 1421, RFC 4880, RFC 4716), wherever they stand in a line; a colon follows.
-const HEADERS: [&str; 3] = ["Proc-Type", "DEK-Info", "Comment"];
+/// Headers of a key (RFC 1421, RFC 4880, RFC 4716), wherever they stand in a line.
+const HEADERS: [&[u8]; 3] = [b"Proc-Type:", b"DEK-Info:", b"Comment:"];
 
 /// The bytes of base64.
 const BASE64: [bool; 256] = {
@@ -120,7 +120,7 @@ impl KeyBlock {
     /// `before`, nearest first, are read only then.
     #[must_use]
     pub fn of_body<'a, I: Iterator<Item = Cow<'a, [u8]>>>(line: &str, before: impl FnOnce() -> I) -> Option<Self> {
-        let is_body = matches!(Shape::alone(core_of(line)), Some(Shape::Bare { .. }));
+        let is_body = matches!(Shape::alone(last_word(core_of(line))), Some(Shape::Bare { .. }));
         is_body.then(|| Self::left_open(line, before())).filter(|key| key.holds(line))
     }
 
@@ -207,25 +207,26 @@ impl Shape {
         if bare.is_empty() {
             return Self::Empty;
         }
-        if let Some(alone) = Self::alone(bare) {
+        let (before, text) = last_word(bare);
+        if let Some(alone) = Self::alone((before, text)) {
             return alone;
         }
         // A logger's last field may be as short as a key's last line.
         if let Some(bytes) = quoted_run(bare.as_bytes()) {
             return Self::Quoted { bytes };
         }
-        let (before, text) = last_word(bare);
         if text.len() < MIN_BODY_BYTES && text.bytes().all(is_base64) {
             let is_checksum = text.len() == 5 && text.starts_with('=');
             return if is_checksum { Self::Checksum { words: words(before) } } else { Self::Bare { words: words(before), bytes: text.len() } };
         }
-        let has_header = memchr::memchr_iter(b':', bare.as_bytes()).any(|at| HEADERS.iter().any(|header| bare.as_bytes()[..at].ends_with(header.as_bytes())));
+        let [one, two, three] = HEADERS.map(|header| header[0]);
+        let is_header = |at: usize| HEADERS.iter().any(|header| bare.as_bytes()[at..].starts_with(header));
+        let has_header = memchr::memchr3_iter(one, two, three, bare.as_bytes()).any(is_header);
         if has_header { Self::Header } else { Self::Other }
     }
 
-    /// Returns the shape if the line ends in a word that only a key has.
-    fn alone(bare: &str) -> Option<Self> {
-        let (before, text) = last_word(bare);
+    /// Returns the shape if the line's last word, `text`, is one that only a key has.
+    fn alone((before, text): (&str, &str)) -> Option<Self> {
         let is_random = match text.len() {
             FULL_BYTES.. => is_mixed(text.as_bytes()),
             MIN_BODY_BYTES.. => is_cased(text.as_bytes()),
@@ -253,8 +254,11 @@ fn last_word(bare: &str) -> (&str, &str) {
 
 /// Returns the length of the first run of base64 that begins a string in the text.
 fn quoted_run(text: &[u8]) -> Option<usize> {
+    // It stands behind a quotation mark or has a sign in it: most lines have none of these, or only at their end.
+    let signs = [memchr::memchr3(b'"', b'\'', b'=', text), memchr::memchr2(b'\\', b'`', text)];
+    let first = signs.into_iter().flatten().min()?;
     // Behind the last byte that is known to be in no run of that length: most words are passed over in one step.
-    let mut from = 0;
+    let mut from = text[..first].iter().rposition(|&b| !is_base64(b)).map_or(0, |at| at + 1);
     while let Some(shortest) = text.get(from..from + MIN_BODY_BYTES) {
         if let Some(other) = shortest.iter().rposition(|&b| !is_base64(b)) {
             from += other + 1;

@@ -48,17 +48,30 @@ pub fn stands_alone(line: &[u8]) -> bool {
     }
 }
 
+/// Marks of Azure Pipelines and, in its logs, GitHub's runner.
+const GROUPS: [&[u8]; 4] = [b"##[group]", b"##[endgroup]", b"##[section]", b"##[command]"];
+/// Those of the other runners.
+const MARKS: [&[u8]; 6] = [b"::group::", b"::endgroup::", b"section_start:1", b"section_end:1", b"travis_fold:", b"travis_time:"];
+
 /// Whether the line is a CI runner's mark between two steps, which no program's output spans: GitHub Actions' and Azure
 /// Pipelines' groups and sections, GitLab's sections, Travis' folds.
 #[must_use]
 pub fn begins_step(line: &[u8]) -> bool {
-    const GROUPS: [&[u8]; 4] = [b"##[group]", b"##[endgroup]", b"##[section]", b"##[command]"];
-    const MARKS: [&[u8]; 6] = [b"::group::", b"::endgroup::", b"section_start:1", b"section_end:1", b"travis_fold:", b"travis_time:"];
     match line.first() {
         Some(b'#') => GROUPS.iter().any(|mark| line.starts_with(mark)),
         Some(b':' | b's' | b't') => MARKS.iter().any(|mark| line.starts_with(mark)),
         _ => false,
     }
+}
+
+/// Whether such a mark may stand in the text, behind whatever precedes it. Most lines have no sign of one, and need not be decoded to tell.
+#[must_use]
+pub fn may_begin_step(text: &[u8]) -> bool {
+    memchr::memchr3_iter(b'#', b':', b'_', text).any(|at| {
+        let (before, behind) = text.split_at(at);
+        let is_group = || [&b"##["[..], b"::group::", b"::endgroup::"].iter().any(|mark| behind.starts_with(mark));
+        is_group() || behind[0] == b'_' && (before.ends_with(b"section") || before.ends_with(b"travis"))
+    })
 }
 
 /// Whether the line is of a numbered listing: `   12\tcode`, `12→code`, `>  12 | code`.
@@ -155,7 +168,7 @@ fn digits(text: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_blamed, is_quoted, stands_alone, unmarked};
+    use super::{GROUPS, MARKS, begins_step, is_blamed, is_quoted, may_begin_step, stands_alone, unmarked};
 
     #[test]
     fn blame_and_search() {
@@ -176,6 +189,17 @@ mod tests {
         }
         for line in ["      Compiling a.pyx because it changed.", "Compiling the rules failed", "    at f (/a.js:1:1)", "   12 | code", "  code: 'E1',", ""] {
             assert!(!stands_alone(line.as_bytes()), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_line_with_a_mark_of_a_step_is_told_by_its_signs() {
+        for mark in GROUPS.iter().chain(&MARKS) {
+            assert!(begins_step(mark), "{mark:?}");
+            assert!(may_begin_step(&[b"2026-11-20T10:00:00.1234567Z ", *mark, b"_x"].concat()), "{mark:?}");
+        }
+        for line in ["    at f (/a_b.js:1:1)", "  File \"/srv/my_app.py\", line 3, in f", "  12: core::panicking::panic", "# x", ""] {
+            assert!(!may_begin_step(line.as_bytes()), "{line}");
         }
     }
 

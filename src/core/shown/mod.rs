@@ -14,7 +14,7 @@ mod field;
 mod listing;
 mod said;
 
-pub use listing::{begins_step, stands_alone};
+pub use listing::{begins_step, may_begin_step, stands_alone};
 
 /// Whether `line` (prefix removed) reads as source code or a comment rather than
 /// as a message. `signs` are those of the line, or of a text that holds it.

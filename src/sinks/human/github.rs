@@ -1,7 +1,7 @@
 //! Annotations for a GitHub workflow: `::error file=…,line=…,col=…,title=…::text`, one line each; `warning` and
 //! `notice` for lower severities. Log text is sanitised, then escaped as the runner's command syntax requires.
 
-use super::{MAX_MESSAGE_BYTES, sanitise, target};
+use super::{MAX_MESSAGE_BYTES, placed_headline, sanitise, target};
 use crate::core::event::{Event, Severity};
 use crate::sinks::record::{Envelope, cut_text};
 
@@ -18,7 +18,7 @@ pub fn github(out: &mut Vec<u8>, envelope: &Envelope, event: &Event) {
         }
     }
     let title = format!("{} ({})", event.category, event.severity);
-    let mut text = event.text.clone();
+    let mut text = placed_headline(event).into_owned();
     cut_text(&mut text, MAX_MESSAGE_BYTES);
     line.push_str(&format!("title={}::{}\n", property(&title), data(&text)));
     out.extend_from_slice(line.as_bytes());

@@ -4,12 +4,14 @@
 pub mod breaker;
 pub mod chart;
 mod github;
+mod headline;
 mod paint;
 mod pretty;
 mod sanitise;
 mod unix;
 
 pub use github::github;
+pub use headline::{beyond, placed_headline};
 pub use paint::Paint;
 pub use pretty::{Tally, pretty};
 pub use sanitise::sanitise;

@@ -1,0 +1,56 @@
+//! The alternatives to which no word leads. The ends of a text rule most of them out: two lookups do so for all at once.
+
+use super::Ends;
+use crate::rules::Clue;
+
+/// Values of a byte, followed by one for "no byte".
+const PLACES: usize = 257;
+
+/// Alternatives without words, one bit for each.
+pub(super) struct Wordless {
+    /// The number of each, ascending.
+    numbers: Vec<u32>,
+    /// How many words of bits a set of them takes.
+    width: usize,
+    /// For each byte, the set of those that a text fits with it as its first visible byte, or as its last byte.
+    first: Vec<u64>,
+    last: Vec<u64>,
+    /// The set of those that a text fits which is not indented.
+    flush: Vec<u64>,
+}
+
+fn place(byte: Option<u8>) -> usize {
+    byte.map_or(PLACES - 1, usize::from)
+}
+
+impl Wordless {
+    /// Takes numbered clues, in ascending order.
+    pub(super) fn new(clues: &[(u32, &Clue)]) -> Self {
+        let width = clues.len().div_ceil(u64::BITS as usize);
+        let (mut first, mut last, mut flush) = (vec![0; PLACES * width], vec![0; PLACES * width], vec![0; width]);
+        for (at, (_, clue)) in clues.iter().enumerate() {
+            let (word, bit) = (at / u64::BITS as usize, 1_u64 << (at % u64::BITS as usize));
+            for byte in (0..=u8::MAX).map(Some).chain([None]) {
+                first[place(byte) * width + word] |= if clue.begins(byte) { bit } else { 0 };
+                last[place(byte) * width + word] |= if clue.ends(byte) { bit } else { 0 };
+            }
+            flush[word] |= if clue.needs_indent() { 0 } else { bit };
+        }
+        Self { numbers: clues.iter().map(|(number, _)| *number).collect(), width, first, last, flush }
+    }
+
+    /// Calls `ask` with the number of each alternative that one of these two texts fits, in ascending order.
+    pub(super) fn fitting(&self, texts: [&Ends; 2], mut ask: impl FnMut(u32)) {
+        for word in 0..self.width {
+            let fits = |ends: &Ends| {
+                let fit = self.first[place(ends.first) * self.width + word] & self.last[place(ends.last) * self.width + word];
+                if ends.indented { fit } else { fit & self.flush[word] }
+            };
+            let mut left = texts.into_iter().fold(0, |all, ends| all | fits(ends));
+            while left != 0 {
+                ask(self.numbers[word * u64::BITS as usize + left.trailing_zeros() as usize]);
+                left &= left - 1;
+            }
+        }
+    }
+}
