@@ -159,6 +159,10 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[
     if keyed && trace.key.as_deref() != line.key() {
         return Offer::Elsewhere;
     }
+    if shown::is_prompt(line.body()) {
+        trace.keep_loose();
+        return Offer::Ended;
+    }
     if shown::begins_step(line.body()) {
         return Offer::Ended;
     }
