@@ -159,7 +159,7 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[
     if keyed && trace.key.as_deref() != line.key() {
         return Offer::Elsewhere;
     }
-    if shown::is_prompt(line.body()) {
+    if shown::is_prompt(line.body()) && !trace.shows_commands(&cx.engine.rules.entries) {
         trace.keep_loose();
         return Offer::Ended;
     }
