@@ -6,7 +6,7 @@ use siftd::core::engine::{Engine, Limits};
 use siftd::core::event::Event;
 use siftd::core::patience::Patience;
 
-use crate::support::{NOW, Rng, engine, essences, events, for_documents, ids, same, stream, usual};
+use crate::support::{NOW, Rng, engine, essence, essences, events, for_documents, ids, same, stream, usual};
 
 /// Pushes `bytes` in chunks of the sizes that `size` returns; after
 /// each chunk `pause` decides whether there is a short pause.
