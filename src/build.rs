@@ -37,6 +37,7 @@ mod rules {
     pub mod literal;
     pub mod located;
     pub mod one_or_many;
+    pub mod padding;
     pub mod program;
     pub mod prove;
     pub mod shelf;

@@ -310,13 +310,16 @@ impl<'a> Confirm<'a> {
             Kind::Fact(FactKind::Warning) => return level == Some(Level::Warn),
             Kind::Fact(_) => return false,
         };
-        regex.is_match(view.of(self.line))
+        let text = view.of(self.line);
+        // A line has lost the blanks at its end, for which an error's pattern may ask.
+        regex.is_match(text) || matches!(entry.kind, Kind::Rule(_)) && regex.is_match_padded(text)
     }
 
     /// Whether one of the entry's literals is in the part of the line that begins at `from`, and no cancel covers it.
     fn has_open_hit(&self, index: u16, from: usize) -> bool {
         self.candidates.iter().filter(|c| c.entry == index && c.at as usize + usize::from(c.len) > from).any(|c| {
-            let (at, end) = (c.at as usize, c.at as usize + usize::from(c.len));
+            // A literal may end with blanks that the line has lost.
+            let (at, end) = (c.at as usize, (c.at as usize + usize::from(c.len)).min(self.line.text.len()));
             !self.cancelled().iter().any(|cancelled| cancelled.start <= at && end <= cancelled.end)
         })
     }

@@ -217,15 +217,23 @@ impl Engine {
     }
 
     /// Fills `out` with the entries that the literals in `text` lead to, in the order in which they are asked.
-    pub fn candidates(&self, text: &[u8], scratch: &mut Scratch, hits: &mut Vec<Hit>, out: &mut Vec<Candidate>) {
+    /// Returns whether it left out places of a literal that the text repeats too often.
+    pub fn candidates(&self, text: &[u8], scratch: &mut Scratch, hits: &mut Vec<Hit>, out: &mut Vec<Candidate>) -> bool {
         hits.clear();
         self.prefilter().scan(text, scratch, hits);
-        self.resolve(hits, 0, out);
+        self.resolve(hits, 0, out)
     }
 
     /// Fills `out` with the entries behind the `hits` of one line; positions become relative to `base`.
-    pub fn resolve(&self, hits: &[Hit], base: u32, out: &mut Vec<Candidate>) {
-        if hits.len() > MAX_HITS_OF_LITERAL { self.resolve_all(&thinned(hits), base, out) } else { self.resolve_all(hits, base, out) }
+    /// Returns whether it left out places of a literal that the line repeats too often.
+    pub fn resolve(&self, hits: &[Hit], base: u32, out: &mut Vec<Candidate>) -> bool {
+        if hits.len() <= MAX_HITS_OF_LITERAL {
+            self.resolve_all(hits, base, out);
+            return false;
+        }
+        let kept = thinned(hits);
+        self.resolve_all(&kept, base, out);
+        kept.len() < hits.len()
     }
 
     fn resolve_all(&self, hits: &[Hit], base: u32, out: &mut Vec<Candidate>) {
@@ -244,7 +252,11 @@ impl Engine {
 /// Returns the hits without those of literals that the line repeats more than [`MAX_HITS_OF_LITERAL`] times,
 /// but for their last: it stands where repetitions made to hide it would end.
 fn thinned(hits: &[Hit]) -> Vec<Hit> {
-    let last: HashMap<u16, usize> = hits.iter().enumerate().map(|(at, hit)| (hit.literal, at)).collect();
+    // Grown as needed: there are few literals, and perhaps a million hits.
+    let mut last: HashMap<u16, usize> = HashMap::new();
+    for (at, hit) in hits.iter().enumerate() {
+        last.insert(hit.literal, at);
+    }
     let mut seen = HashMap::new();
     let is_kept = |(at, hit): &(usize, &Hit)| {
         let count = seen.entry(hit.literal).or_insert(0_usize);

@@ -24,7 +24,10 @@ pub fn unwrap(raw: &[u8], now: Timestamp, place: &mut Place) -> Option<(Vec<u8>,
     {
         place.io = Some(cri.io);
         place.time = Some(cri.time);
-        return Some((raw[cri.text..].to_vec(), cri.partial));
+        // A piece has no line end of its own: this is one of the file, where it was copied to another system.
+        let text = &raw[cri.text..];
+        let text = if cri.partial { text.strip_suffix(b"\r").unwrap_or(text) } else { text };
+        return Some((text.to_vec(), cri.partial));
     }
     let raw = &raw[opened(raw, now)?..];
     let Json::Envelope(envelope) = decode::json(raw, now)? else { return None };
@@ -103,6 +106,14 @@ mod tests {
         for before in ["output was ", "x", "{"] {
             assert_eq!(of(before), None, "{before}");
         }
+    }
+
+    /// A copy of the file on another system has other line ends; they are within no line of the container.
+    #[test]
+    fn a_piece_has_no_line_end() {
+        let of = |raw: &str| unwrap(raw.as_bytes(), Timestamp(0), &mut Place::default()).map(|(text, partial)| (String::from_utf8(text).unwrap(), partial));
+        assert_eq!(of("2026-11-27T06:00:00Z stdout P Type\r"), Some(("Type".to_owned(), true)));
+        assert_eq!(of("2026-11-27T06:00:00Z stdout F Error: x\r"), Some(("Error: x\r".to_owned(), false)));
     }
 
     #[test]

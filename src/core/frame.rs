@@ -8,6 +8,8 @@ mod rest;
 
 /// Space for one read, in bytes.
 const BLOCK: usize = 128 << 10;
+/// Bytes behind a line that its context may take lines from.
+pub const AHEAD_BYTES: usize = 8 << 10;
 /// What replaces the middle of a line that was cut.
 pub const CUT: &[u8] = b" [\xe2\x80\xa6] ";
 
@@ -35,6 +37,8 @@ pub struct Buffer {
     /// Bytes removed from the middle of the line at `start`.
     cut: u64,
     max_line_bytes: usize,
+    /// How many lines must have arrived behind a line before it is returned.
+    lines_ahead: usize,
     wide: Option<Wide>,
     raw: Vec<u8>,
     at_start: bool,
@@ -67,10 +71,16 @@ impl Buffer {
             base: 0,
             cut: 0,
             max_line_bytes: max_line_bytes.max(1024),
+            lines_ahead: 0,
             wide: None,
             raw: Vec::new(),
             at_start: true,
         }
+    }
+
+    /// Keeps each line until this many more have arrived, or [`AHEAD_BYTES`]. Returns the number so far.
+    pub fn wait_for(&mut self, lines: usize) -> usize {
+        std::mem::replace(&mut self.lines_ahead, lines)
     }
 
     /// Returns space for the next bytes.
@@ -170,8 +180,20 @@ impl Buffer {
             self.searched = to;
             return Some(Framed { from: self.start, to, truncated: true });
         }
-        let to = self.before_long_line(first + 1, last + 1);
-        Some(Framed { from: self.start, to, truncated: false })
+        let to = self.before_long_line(first + 1, last + 1).min(self.with_lines_ahead(last + 1));
+        (to > self.start).then_some(Framed { from: self.start, to, truncated: false })
+    }
+
+    /// Returns the end of the lines up to `last` behind which enough has arrived.
+    fn with_lines_ahead(&self, last: usize) -> usize {
+        let mut to = last;
+        for _ in 0..self.lines_ahead {
+            if self.end - to > AHEAD_BYTES || to <= self.start {
+                break;
+            }
+            to = memchr::memrchr(b'\n', &self.bytes[self.start..to - 1]).map_or(self.start, |newline| self.start + newline + 1);
+        }
+        to
     }
 
     /// Returns the end of the lines up to `last` that are not too long.

@@ -147,7 +147,8 @@ pub fn writer(text: &[u8]) -> Option<usize> {
     let is_name = (1..=MAX_NAME_BYTES).contains(&name) && inner.get(scope).is_some_and(u8::is_ascii_alphanumeric) && level_word(&inner[..name]).is_none();
     let rest = inner.get(name..)?.strip_prefix(b"]")?;
     let colon = usize::from(indent == 0 && rest.first() == Some(&b':'));
-    (is_name && rest.get(colon).is_some_and(|byte| is_blank(*byte))).then_some(indent + name + colon + 3)
+    let blank = usize::from(rest.len() > colon);
+    (is_name && rest.get(colon).is_none_or(|byte| is_blank(*byte))).then_some(indent + name + colon + blank + 2)
 }
 
 /// Returns the length of what quotes the text after it: an indentation, or a mark between blanks.

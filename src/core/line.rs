@@ -83,7 +83,7 @@ pub struct Memory {
     candidates: Vec<Candidate>,
 }
 
-/// A line: its place and its visible text (envelope, escapes and overwritten parts removed).
+/// A line: its place and its visible text (envelope, escapes, overwritten parts and the blanks at its end removed).
 pub struct Line<'a> {
     /// Its place.
     pub place: Place,
@@ -100,9 +100,11 @@ pub struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// Creates a line whose prefix is not decoded yet.
+    /// Creates a line whose prefix is not decoded yet. It loses the blanks at its end: consoles
+    /// pad lines, and editors trim them, so no two lines that differ in nothing else mean different things.
     #[must_use]
     pub fn new(place: Place, text: &'a [u8], now: Timestamp) -> Self {
+        let text = without_end(text);
         Self { place, text, tried: Tried::No, known: Known::default(), now, prefix: Cell::new(None), starts: RefCell::new(Vec::new()) }
     }
 
@@ -217,6 +219,11 @@ impl<'a> Line<'a> {
     pub fn is_blank(&self) -> bool {
         self.text.iter().all(u8::is_ascii_whitespace)
     }
+}
+
+fn without_end(text: &[u8]) -> &[u8] {
+    let end = text.iter().rposition(|byte| !matches!(byte, b' ' | b'\t')).map_or(0, |last| last + 1);
+    &text[..end]
 }
 
 /// The part of a line that the machines are shown.

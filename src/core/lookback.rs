@@ -11,6 +11,7 @@ use super::leadin::LeadIn;
 use super::line::{Line, Place, View};
 use super::record;
 use super::redact::KeyBlock;
+use super::shown;
 use super::text::printable;
 use super::visible::visible;
 use crate::rules::{Entries, Kind, Pattern};
@@ -124,6 +125,19 @@ impl<'a> LookBack<'a> {
     fn by_writer_of(self, line: &Line, first: u64) -> impl Iterator<Item = (u64, Cow<'a, [u8]>)> {
         let lines = self.lines(first).map(|(num, _, raw)| (num, visible(raw, None)));
         lines.filter(|(_, text)| is_by_writer_of(line, &LeadIn::default(), text))
+    }
+
+    /// Returns the number of the nearest prompt of a shell above `line`, or 0: what precedes it is another command's. A job's
+    /// own words (`of_job`) are about all of its commands, which it shows after a bare sign; only a prompt that names a host counts.
+    #[must_use]
+    pub fn prompt_above(self, line: &Line, of_job: bool) -> u64 {
+        let is_prompt = |raw: &[u8]| {
+            let may_be_one = memchr::memchr2(b'$', b'#', raw).is_some();
+            let text = if may_be_one { visible(raw, None) } else { Cow::default() };
+            let other = Line::new(Place::default(), &text, line.now());
+            may_be_one && if of_job { shown::is_of_host(other.body()) } else { shown::is_prompt(other.body()) }
+        };
+        self.lines(line.place.num).find(|(.., raw)| is_prompt(raw)).map_or(0, |(num, ..)| num)
     }
 
     /// Returns the level of the logger's record that `line`, which has none of its own, stands below, and whether the

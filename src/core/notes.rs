@@ -242,9 +242,9 @@ impl Notes {
         known.is_some_and(|known| known.iter().any(|claim| claim.family == family && !claim.is_brief() && claim.number <= claims && claim.holds_at(num)))
     }
 
-    /// Looks for an earlier event that said the same as `note` at line `num`, which reads `text`; returns whether there is one.
-    /// What a block of such notes repeats stays known as long as the block goes on.
-    pub fn find_claim(&mut self, note: &Note, key: Option<&[u8]>, text: &[u8], num: u64) -> bool {
+    /// Looks for an event that said the same as `note`, at line `since` or later, before line `num`, which reads `text`;
+    /// returns whether there is one. What a block of such notes repeats stays known as long as the block goes on.
+    pub fn find_claim(&mut self, note: &Note, (key, text): (Option<&[u8]>, &[u8]), (num, since): (u64, u64)) -> bool {
         if key.is_some() {
             Arc::make_mut(&mut self.claims).extend_block(num);
         }
@@ -254,12 +254,14 @@ impl Notes {
         };
         let is_near = |last: u64| note.max_lines.is_none_or(|lines| last + u64::from(lines) >= num);
         // A waiting note with a key becomes an event, or is claimed by one: a sum of such notes says nothing new.
-        let sums_up = |waiting: &Waiting| waiting.key.is_some() && covers(&note.claimed_by, waiting.family) && is_near(waiting.trace.last_num);
+        let sums_up = |waiting: &Waiting| {
+            waiting.key.is_some() && covers(&note.claimed_by, waiting.family) && is_near(waiting.trace.last_num) && waiting.trace.last_num >= since
+        };
         if key.is_none() && self.waiting.iter().any(sums_up) {
             return true;
         }
         let mut claims = claims.into_iter().chain(repeats).flatten();
-        claims.any(|claim| explains(claim.who(), note, num.saturating_sub(claim.num)) && self.claims.holds(*claim, num))
+        claims.any(|claim| claim.num >= since && explains(claim.who(), note, num.saturating_sub(claim.num)) && self.claims.holds(*claim, num))
     }
 
     /// Keeps a note until something claims it, unless one with the same key

@@ -49,7 +49,8 @@ pub struct Counts {
     pub truncated: u64,
     /// Lines that were looked at again because an open error gave them back.
     pub reread: u64,
-    /// Lines without an event that led to more rules than may be asked about one line.
+    /// Lines of which not all was asked: those without an event that led to more rules than may be asked about
+    /// one line, and those that repeat a literal more often than is followed up.
     pub unasked: u64,
     /// Records of a transcript that are too long to be read.
     pub unread: u64,
@@ -112,6 +113,14 @@ impl Stream {
         Self { engine, origin, buffer, assembler, pieces, transcript, document, counts, told, wire, work, safe }
     }
 
+    /// Waits for the lines after an error that its context shows, so that the context does not depend on where a read
+    /// ended. For inputs that are at hand: of a stream that pauses, nobody waits for a line that may never come.
+    #[must_use]
+    pub fn with_whole_context(mut self) -> Self {
+        self.buffer.wait_for(self.engine.limits.context_a_side());
+        self
+    }
+
     /// Returns the space for the next bytes, at least 64 KiB.
     pub fn space(&mut self) -> &mut [u8] {
         self.buffer.space()
@@ -143,10 +152,12 @@ impl Stream {
 
     /// Treats the unfinished line as complete; whatever follows is another line.
     pub fn end_line(&mut self, now: Timestamp, out: &mut Vec<Event>) {
-        if let Some(framed) = self.buffer.last_line() {
+        let lines = self.buffer.wait_for(0);
+        while let Some(framed) = self.buffer.next_lines().or_else(|| self.buffer.last_line()) {
             self.read(&framed, now, out);
             self.buffer.done(&framed);
         }
+        self.buffer.wait_for(lines);
     }
 
     /// Ends the stream.
@@ -201,7 +212,7 @@ impl Stream {
     /// Returns the totals so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        Counts { reread: self.assembler.reread(), unasked: self.assembler.unasked(), unread: self.transcript.unread(), ..self.counts }
+        Counts { reread: self.assembler.reread(), unasked: self.counts.unasked + self.assembler.unasked(), unread: self.transcript.unread(), ..self.counts }
     }
 
     /// Returns the counts since the last call.
@@ -315,17 +326,19 @@ impl Stream {
         let text = visible(raw.line(), hit.map(|hit| hit.pos as usize + framed.from - raw.from));
         let mut candidates = std::mem::take(&mut self.work.candidates);
         let in_place = std::ptr::eq(text.as_ptr(), raw.line().as_ptr()) && !hits.iter().any(|hit| hit.literal == DRESSED);
-        if in_place {
-            self.engine.resolve(hits, (raw.from - framed.from) as u32, &mut candidates);
+        let is_cut = if in_place {
+            self.engine.resolve(hits, (raw.from - framed.from) as u32, &mut candidates)
         } else {
-            self.engine.candidates(&text, &mut self.work.line_scratch, &mut self.work.line_hits, &mut candidates);
-        }
+            self.engine.candidates(&text, &mut self.work.line_scratch, &mut self.work.line_hits, &mut candidates)
+        };
+        self.counts.unasked += u64::from(is_cut);
         let cx = Context { engine: &self.engine, origin: &self.origin, back, depth: 0 };
         self.assembler.line(&cx, &Line::new(place, &text, now), &candidates, out);
         self.work.candidates = candidates;
     }
 
-    /// Adds the context lines after each event that have already arrived, except those of other writers.
+    /// Adds the context lines after each event that have already arrived, except those of other writers:
+    /// of the lines after the current one, only the next few, and none behind one that was cut.
     fn add_context(&self, raw: &Raw, events: &mut [Event]) {
         let wanted = self.engine.limits.context_a_side();
         for event in events.iter_mut().filter(|event| wanted > 0 && event.line_end >= event.line_num) {
@@ -334,7 +347,13 @@ impl Stream {
                     && self.wire.is_none()
                     && Line::new(Place::default(), text, event.observed_at).key().is_some_and(|key| Some(key) != event.key.as_deref().map(str::as_bytes))
             };
-            let lines = raw.after(event.line_end).take(lookback::MAX_LINES).map(|(num, text)| (num, visible(text, None))).filter(|(_, text)| !is_other(text));
+            let last = raw.num + if raw.truncated { 0 } else { wanted as u64 };
+            let lines = raw
+                .after(event.line_end)
+                .take_while(|(num, _)| *num <= last)
+                .take(lookback::MAX_LINES)
+                .map(|(num, text)| (num, visible(text, None)))
+                .filter(|(_, text)| !is_other(text));
             let mut after = Lines::default().with_room(TYPICAL_CONTEXT_BYTES);
             let lines: Vec<_> = lines.take(wanted).collect();
             let before = raw.up_to(event.line_end).take(lookback::MAX_LINES).map(|text| visible(text, None)).filter(|text| !is_other(text));

@@ -221,6 +221,13 @@ impl OpenTrace {
         self.rivals.iter().any(|rival| rival.may_be_loose(entries))
     }
 
+    /// Whether one of its machines knows commands behind a bare prompt: a crash report shows those to run next.
+    #[must_use]
+    pub fn shows_commands(&self, entries: &Entries) -> bool {
+        let shows = |machine: &Machine| machine.rows.iter().any(|row| row.regex.source().starts_with(r"^\$ "));
+        self.rivals.iter().any(|rival| machine(entries, rival.entry).is_some_and(shows))
+    }
+
     /// Accepts the loose lines so far: a line has shown that the error is over, so they belong to it.
     pub fn keep_loose(&mut self) {
         self.rivals.iter_mut().for_each(Rival::keep_loose);

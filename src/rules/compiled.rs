@@ -6,6 +6,7 @@ use regex_syntax::hir::Hir;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::ends::{Ends, first_bytes, last_bytes, needed};
+use super::padding::before_blanks;
 use super::program::{Program, Wanted};
 use super::source::parsed;
 
@@ -20,6 +21,8 @@ pub struct Compiled {
     /// The possible first visible bytes, and last bytes, of a matching text.
     first: Option<Ends>,
     last: Option<Ends>,
+    /// The last bytes of texts that match only with blanks behind them.
+    padded: Option<Box<Ends>>,
     /// Every match contains one of these; empty: nothing is known, or other tests are cheaper.
     needed: Vec<Needed>,
 }
@@ -40,7 +43,7 @@ impl Compiled {
         let is_sharp = first.as_ref().is_some_and(|first| first.count() <= MAX_SHARP);
         let needed = if is_sharp { Vec::new() } else { needed(hir).unwrap_or_default() };
         let needed = needed.into_iter().map(Needed::new).collect();
-        Self { program: Program::new(hir, Wanted::Match), first, last: last_bytes(hir), needed }
+        Self { program: Program::new(hir, Wanted::Match), first, last: last_bytes(hir), padded: before_blanks(hir).map(Box::new), needed }
     }
 
     /// Whether the ends of a text, with `lead` as its first visible byte, allow a match: that settles most texts.
@@ -59,6 +62,12 @@ impl Compiled {
     #[inline]
     pub(super) fn may_end(&self, last: Option<u8>) -> bool {
         self.last.as_ref().is_none_or(|ends| ends.has(last))
+    }
+
+    /// Whether a text with this last byte may match only with blanks behind it.
+    #[inline]
+    pub(super) fn may_lack_blanks(&self, last: Option<u8>) -> bool {
+        self.padded.as_ref().is_some_and(|ends| ends.has(last))
     }
 
     /// Whether the text contains one of the literals that every match needs.

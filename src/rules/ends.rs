@@ -29,7 +29,18 @@ impl Ends {
         self.0.iter().map(|bits| bits.count_ones()).sum()
     }
 
-    fn add(&mut self, byte: u8) {
+    /// Whether nothing but "no byte" and white space is in the set.
+    pub(super) fn is_of_blanks(&self) -> bool {
+        let blanks = BLANKS.iter().filter(|byte| self.has(Some(**byte))).count() as u32;
+        self.has(None) && self.count() == 1 + blanks
+    }
+
+    /// Adds "no byte".
+    pub(super) fn add_none(&mut self) {
+        self.add_place(NONE);
+    }
+
+    pub(super) fn add(&mut self, byte: u8) {
         self.add_place(byte.into());
     }
 

@@ -215,7 +215,7 @@ impl<'k> Reader<'k> {
     fn note(&mut self, spec: &EntrySpec) -> Kind {
         let regex = self.required(spec, "regex", spec.regex.as_ref());
         let before = self.before(spec);
-        Kind::Note(Note { regex, claimed_by: Vec::new(), waits: spec.waits, silent: spec.silent, max_lines: spec.max_lines, before })
+        Kind::Note(Note { regex, claimed_by: Vec::new(), waits: spec.waits, silent: spec.silent, of_job: spec.of_job, max_lines: spec.max_lines, before })
     }
 
     fn cancel(&mut self, spec: EntrySpec) -> Cancel {

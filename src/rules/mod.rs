@@ -22,6 +22,7 @@ mod load;
 mod located;
 pub mod matcher;
 mod one_or_many;
+mod padding;
 mod parsed;
 mod pattern;
 mod program;

@@ -22,6 +22,10 @@ pub const MAX_PATTERN_BYTES: usize = 2 << 20;
 /// Cost of one call of `regex`, and of each byte of its text, in the fuel of a program.
 const REGEX_FUEL: usize = 100;
 const REGEX_FUEL_PER_BYTE: usize = 1;
+/// What is put behind a text that has lost its blanks, in this order: what most patterns ask for, and what suffices for the others.
+const PADDINGS: [&[u8]; 2] = [b" ", b"            "];
+/// Longest text that is tried again with blanks, in bytes.
+const MAX_PADDED_BYTES: usize = 4 << 10;
 /// A program is no longer run once its slowness counter exceeds this.
 const MAX_SLOW: u32 = 64;
 
@@ -171,6 +175,25 @@ impl Pattern {
         self.decide(self.compiled(), text)
     }
 
+    /// Whether a text with this last byte may match only with blanks behind it.
+    #[must_use]
+    pub fn may_lack_blanks(&self, last: Option<u8>) -> bool {
+        self.compiled().may_lack_blanks(last)
+    }
+
+    /// Whether the pattern matches in `text` with the blanks behind it that the pattern asks for: a line has lost its own.
+    pub fn is_match_padded(&self, text: &[u8]) -> bool {
+        let compiled = self.compiled();
+        self.paddings(text).any(|padded| self.decide(compiled, &padded))
+    }
+
+    /// Returns the text with blanks behind it, if the pattern may ask for some.
+    fn paddings<'t>(&self, text: &'t [u8]) -> impl Iterator<Item = Vec<u8>> + use<'t> {
+        let is_tried = self.compiled().may_lack_blanks(text.last().copied()) && text.len() <= MAX_PADDED_BYTES;
+        let paddings = if is_tried { &PADDINGS[..] } else { &[] };
+        paddings.iter().map(move |padding| [text, padding].concat())
+    }
+
     fn decide(&self, compiled: &Compiled, text: &[u8]) -> bool {
         if !compiled.has_needed(text) {
             return false;
@@ -205,8 +228,19 @@ impl Pattern {
         has_groups(&self.source)
     }
 
-    /// Returns the named groups of the first match.
+    /// Returns the named groups of the first match, in the text as it is or with the blanks that the pattern asks for.
     pub fn groups<'t>(&self, text: &'t [u8]) -> Option<Groups<'_, 't>> {
+        self.exact_groups(text).or_else(|| {
+            self.paddings(text).find_map(|padded| {
+                let Groups { names, mut slots, .. } = self.exact_groups(&padded)?;
+                // What lies in the blanks is empty.
+                slots.iter_mut().filter(|slot| **slot != UNSET).for_each(|slot| *slot = (*slot).min(text.len() as u32));
+                Some(Groups { text, names, slots })
+            })
+        })
+    }
+
+    fn exact_groups<'t>(&self, text: &'t [u8]) -> Option<Groups<'_, 't>> {
         let mut slots = [UNSET; 2 * MAX_NAMED];
         if let Some(program) = self.reader()
             && let Ok(found) = program.run(text, Some(&mut slots), &mut 0)
@@ -243,7 +277,7 @@ mod tests {
     fn agrees(pattern: &Pattern, text: &[u8]) {
         let shown = || format!("{} on {:?}", pattern.source(), String::from_utf8_lossy(text));
         assert_eq!(pattern.is_match(text), pattern.regex().is_match(text), "{}", shown());
-        let (mine, theirs) = (pattern.groups(text), pattern.regex().captures(text));
+        let (mine, theirs) = (pattern.exact_groups(text), pattern.regex().captures(text));
         assert_eq!(mine.is_some(), theirs.is_some(), "{}", shown());
         if let (Some(mine), Some(theirs)) = (mine, theirs) {
             for name in pattern.regex().capture_names().flatten() {

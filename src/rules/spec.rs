@@ -204,6 +204,9 @@ pub struct EntrySpec {
     /// Whether a note is never an event: it only claims.
     #[serde(default)]
     pub silent: bool,
+    /// Whether a status line is said by the runner of all commands: a bare prompt does not part it from what one of them has said.
+    #[serde(default)]
+    pub of_job: bool,
     /// Example texts.
     #[serde(default)]
     pub examples: ExampleSpec,

@@ -160,6 +160,17 @@ fn invariant_7_a_line_with_every_literal() {
     }
 }
 
+/// What is not followed up of a line is counted: an error there may be missing.
+#[test]
+fn invariant_7_places_that_are_left_out_are_counted() {
+    for (text, unasked) in [("error: ".repeat(900), 0), ("error: ".repeat(9000), 1), (format!("2026-09-21T10:00:00Z stdout F {}", "error: ".repeat(9000)), 1)] {
+        let (mut stream, mut out) = (stream(&usual()), Vec::new());
+        stream.push(format!("{text}\nready\n").as_bytes(), NOW, &mut out);
+        stream.finish(NOW, &mut out);
+        assert_eq!(stream.counts().unasked, unasked, "{} bytes", text.len());
+    }
+}
+
 #[test]
 fn invariant_7_deeply_nested_json() {
     for (open, close) in [("[", "]"), ("{\"a\":", "}"), ("[{\"error\":", "}]")] {

@@ -6,7 +6,7 @@ use siftd::core::engine::{Engine, Limits};
 use siftd::core::event::Event;
 use siftd::core::patience::Patience;
 
-use crate::support::{NOW, Rng, engine, essences, events, for_documents, ids, same, stream, usual};
+use crate::support::{NOW, Rng, engine, essence, essences, events, for_documents, ids, same, stream, usual};
 
 /// Pushes `bytes` in chunks of the sizes that `size` returns; after
 /// each chunk `pause` decides whether there is a short pause.
@@ -45,6 +45,28 @@ fn invariant_5_chunks_change_nothing() {
             same(&whole, &essences(&chunked(&engine, document, || rng.below(most), never)))
         });
     }
+}
+
+/// The context of an input that is at hand holds the lines that come after an error, wherever a read ended.
+#[test]
+fn invariant_5_chunks_change_no_context() {
+    let contexts = |document: &[u8], size: &mut dyn FnMut() -> usize| -> Vec<String> {
+        let (mut stream, mut out, mut rest) = (stream(&usual()).with_whole_context(), Vec::new(), document);
+        while !rest.is_empty() {
+            let (chunk, after) = rest.split_at(size().clamp(1, rest.len()));
+            stream.push(chunk, NOW, &mut out);
+            rest = after;
+        }
+        stream.finish(NOW, &mut out);
+        out.iter().map(|event| format!("{} {:?}", essence(event), event.context)).collect()
+    };
+    for_documents(150, 80_000, |document, seed| {
+        let whole = contexts(document, &mut || usize::MAX);
+        let mut rng = Rng(seed);
+        let most = *rng.pick(&[3, 40, 500, 9000]);
+        same(&whole, &contexts(document, &mut || 1))?;
+        same(&whole, &contexts(document, &mut || rng.below(most)))
+    });
 }
 
 #[test]

@@ -137,6 +137,7 @@ impl<'a> Reading<'a> {
         };
         let stream = Stream::new(job.setup.engine.clone(), Origin { uid, generation: 0 });
         let stream = stream.with_documents(job.setup.config.limits.max_document_bytes);
+        let stream = if opened.live { stream } else { stream.with_whole_context() };
         let is_named = !matches!(input, Input::Found(_));
         Self { job, index, envelope, stream, events: Vec::new(), out: Vec::new(), is_unseen: true, piece: FIRST_PIECE, is_named, flushed: None }
     }
@@ -188,7 +189,10 @@ impl<'a> Reading<'a> {
         totals.lines += counts.lines;
         if counts.unasked > 0 {
             let lines = if counts.unasked == 1 { "line" } else { "lines" };
-            let why = format!("{} {lines} led to more rules than are asked of one line: an error there may be missing", counts.unasked);
+            let why = format!(
+                "{} {lines} led to more rules than are asked of one line, or repeated one literal too often: an error there may be missing",
+                counts.unasked
+            );
             self.job.tell(&Trouble::new(Path::new(self.envelope.path.as_deref().unwrap_or("stdin")), why));
         }
         Ok(self.out)

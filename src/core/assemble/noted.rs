@@ -20,7 +20,8 @@ impl Assembler {
             self.notes.claim(Claimant { family, passing: false }, key.as_deref(), line.place.num);
             return;
         }
-        if self.notes.find_claim(note, key.as_deref(), text, line.place.num) {
+        let since = cx.back.prompt_above(line, note.of_job);
+        if self.notes.find_claim(note, (key.as_deref(), text), (line.place.num, since)) {
             return;
         }
         if key.is_none() && (self.is_told_by_open(cx, note, line) || self.is_told_by_held(cx, found.entry, note, line)) {

@@ -4,6 +4,7 @@
 use super::{Assembler, Context};
 use crate::core::event::Event;
 use crate::core::line::{Line, View};
+use crate::core::shown;
 use crate::core::trace::start_row;
 use crate::rules::{Kind, Region};
 use crate::words::Level;
@@ -110,6 +111,12 @@ impl Assembler {
     /// the last line of a sealed region, which holds that line, too.
     pub(super) fn close_regions(&mut self, cx: &Context, line: &Line, out: &mut Vec<Event>) -> bool {
         // What a sealed region holds does not end the regions around it.
+        // A page that quotes outputs, and a runner of several commands, show a command after a bare sign.
+        if !self.regions.is_empty() && shown::may_be_prompt(line.text) && !self.sealed(cx, line) && shown::is_of_host(line.body()) {
+            self.end_regions(cx, 0, out);
+            self.redo(cx, line.now(), out);
+            return false;
+        }
         let asked = self.regions.iter().position(|open| region(cx, open.entry).is_some_and(|region| region.seal)).unwrap_or_default();
         for at in 0..self.regions.len() {
             let open = &mut self.regions[at];

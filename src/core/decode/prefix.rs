@@ -289,10 +289,11 @@ impl<'a> Scan<'a> {
         const BYTES: usize = 5;
         let point = digits(self.line, 0);
         let text = blanks(self.line, BYTES);
-        let known = self.at == 0 && point > 0 && byte(self.line, point) == b'.' && digits(self.line, point + 1) == BYTES && byte(self.line, BYTES) == b' ';
+        let known =
+            self.at == 0 && point > 0 && byte(self.line, point) == b'.' && digits(self.line, point + 1) == BYTES && matches!(byte(self.line, BYTES), b' ' | 0);
         let is_text = !byte(self.line, text).is_ascii_digit();
         if known && is_text {
-            self.at = BYTES + 1;
+            self.at = (BYTES + 1).min(self.line.len());
         }
         known && is_text
     }

@@ -65,7 +65,8 @@ impl Stream {
     fn envelope_line(&mut self, piece: &Pieces, back: LookBack, now: Timestamp, out: &mut Vec<Event>) {
         let text = visible(&piece.text, None);
         let mut candidates = std::mem::take(&mut self.work.candidates);
-        self.engine.candidates(&text, &mut self.work.line_scratch, &mut self.work.line_hits, &mut candidates);
+        let is_cut = self.engine.candidates(&text, &mut self.work.line_scratch, &mut self.work.line_hits, &mut candidates);
+        self.counts.unasked += u64::from(is_cut);
         self.decide(&piece.place, &text, &mut candidates);
         let cx = Context { engine: &self.engine, origin: &self.origin, back, depth: 0 };
         self.assembler.line(&cx, &Line::new(piece.place.clone(), &text, now), &candidates, out);

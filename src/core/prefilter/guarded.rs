@@ -7,6 +7,8 @@ use crate::rules::LiteralForm;
 const ESCAPE_BYTES: usize = 12;
 /// The end of a line, and what represents it in a JSON string (`\n`, the closing quote), may always follow a literal.
 const ALWAYS_AFTER: &[u8] = b"\n\r\\\"\x1b";
+/// What may stand between a literal and the end of a line that it ends.
+const BLANKS: [u8; 2] = *b" \t";
 
 /// A literal, ready for comparison.
 pub(super) struct Guarded {
@@ -18,6 +20,8 @@ pub(super) struct Guarded {
     classes: Box<[(u8, Set)]>,
     /// `None`: any byte may follow. Boxed, as most literals have none of these sets, and all literals are in memory.
     after: Option<Box<Set>>,
+    /// The blanks that may follow only if nothing but blanks does up to the line's end.
+    only_at_end: &'static [u8],
     not_before: Option<Box<Set>>,
     not_preceded_by: Box<[u8]>,
 }
@@ -138,6 +142,7 @@ impl Guarded {
             is_head: literal.bytes.len() <= WORD && classes.is_empty(),
             classes,
             after: allowed_after(literal).map(Box::new),
+            only_at_end: only_at_end(literal),
             not_before: refused_before(literal).map(Box::new),
             not_preceded_by: literal.not_preceded_by.as_slice().into(),
         }
@@ -187,9 +192,9 @@ impl Guarded {
     }
 
     fn allows(&self, hay: &[u8], start: usize) -> bool {
-        let next = hay.get(start + self.bytes.len());
-        if let (Some(set), Some(&next)) = (&self.after, next)
-            && !set.contains(next)
+        let end = start + self.bytes.len();
+        if let (Some(set), Some(&next)) = (&self.after, hay.get(end))
+            && (!set.contains(next) || self.only_at_end.contains(&next) && !ends_a_line(&hay[end..]))
         {
             return false;
         }
@@ -205,6 +210,11 @@ impl Guarded {
     }
 }
 
+/// Whether only blanks are left of a line, or of what a JSON string holds of one.
+fn ends_a_line(text: &[u8]) -> bool {
+    text.iter().find(|byte| !BLANKS.contains(byte)).is_none_or(|byte| ALWAYS_AFTER.contains(byte))
+}
+
 /// Whether `text`, before a blank, ends in prose. After anything else,
 /// such as a time, a level or a name with a colon, a message begins.
 fn ends_a_word(text: &[u8]) -> bool {
@@ -218,11 +228,22 @@ fn allowed_after(literal: &LiteralForm) -> Option<Set> {
     }
     if !literal.after.is_empty() {
         let mut may: Vec<u8> = literal.after.iter().copied().filter(|byte| !literal.not_after.contains(byte)).collect();
-        may.extend(ALWAYS_AFTER);
+        may.extend(ALWAYS_AFTER.iter().chain(&BLANKS));
         return Some(Set::of(&may));
     }
-    let (not_after, always) = (bits(&literal.not_after), bits(ALWAYS_AFTER));
+    let (not_after, always) = (bits(&literal.not_after), bits(&[ALWAYS_AFTER, &BLANKS].concat()));
     Some(Set::of_most(std::array::from_fn(|part| !not_after[part] | always[part])))
+}
+
+/// Returns the blanks that may follow a literal only at the end of a line.
+fn only_at_end(literal: &LiteralForm) -> &'static [u8] {
+    let is_plain = |byte: u8| (literal.after.is_empty() || literal.after.contains(&byte)) && !literal.not_after.contains(&byte);
+    match BLANKS.map(is_plain) {
+        [true, true] => b"",
+        [true, false] => b"\t",
+        [false, true] => b" ",
+        [false, false] => b" \t",
+    }
 }
 
 /// Returns the bytes that may not precede a literal, unless an escape stands near; `None` when all may.
