@@ -129,11 +129,13 @@ impl<'a> Confirm<'a> {
     #[must_use]
     pub fn quoted_starts(&self) -> (Vec<u16>, View) {
         let mut best = (Vec::new(), View::Text);
-        if self.line.text.len() > MAX_QUOTED_BYTES {
+        // Most lines lead to no trace at all.
+        let traces = || self.entries().filter(|&entry| matches!(&self.entry(entry).kind, Kind::Trace(machine) if !machine.weak));
+        if self.line.text.len() > MAX_QUOTED_BYTES || traces().next().is_none() {
             return best;
         }
         for from in self.line.inner_starts() {
-            let found: Vec<u16> = self.entries().filter(|&entry| self.begins_at(entry, from)).collect();
+            let found: Vec<u16> = traces().filter(|&entry| self.begins_at(entry, from)).collect();
             if found.len() > best.0.len() {
                 best = (found, View::Quoted(from));
             }
@@ -144,8 +146,7 @@ impl<'a> Confirm<'a> {
     fn begins_at(&self, index: u16, from: usize) -> bool {
         let entry = self.entry(index);
         let Kind::Trace(machine) = &entry.kind else { return false };
-        !machine.weak
-            && self.check_level(entry).is_ok()
+        self.check_level(entry).is_ok()
             && (entry.code || !self.is_code())
             && start_row(machine, index, self.line, View::Quoted(from)).is_some()
             && self.has_open_hit(index, from)
