@@ -199,7 +199,8 @@ impl Reading<'_, '_> {
                 continue;
             }
             for mut event in self.nested(text, base) {
-                event.record = Some(RecordPlace { pointer: text.pointer.clone(), line: event.inner - base + 1 });
+                if event.inner < base { eprintln!("XX {} {} {:?} {:?} {:?}", event.inner, base, event.rule, event.text, self.line.text.iter().map(|b| *b as char).collect::<String>()); }
+                event.record = Some(RecordPlace { pointer: text.pointer.clone(), line: event.inner.saturating_sub(base) + 1 });
                 event.timestamp = extract::credible(record.time, event.observed_at);
                 found.push(event);
             }
