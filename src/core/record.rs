@@ -172,7 +172,7 @@ impl Reading<'_, '_> {
         if let (Some(stack), Some(_)) = (&record.stack, &record.message) {
             lines.append(&split(&stack.text));
         }
-        let inner = record.stack.as_ref().or(said).map(|text| self.nested(text, 0)).unwrap_or_default();
+        let inner = record.stack.as_ref().or(said).map(|text| self.nested(text, self.line.place.inner)).unwrap_or_default();
         // A rule may find only one of the two: its event would lose the other.
         let is_whole = |event: &Event| record.stack.is_some() || full.as_ref().is_none_or(|full| full.text.lines().next() == Some(&*event.text));
         let mut event = inner.into_iter().next().filter(is_whole).unwrap_or_else(|| self.plain(entry, headed(record, &lines), record.time));
@@ -192,15 +192,15 @@ impl Reading<'_, '_> {
 
     /// Handles a record without a level: a string counts if a rule hits inside it.
     fn unleveled(&mut self, record: &Record) {
-        let mut base = 0;
+        // A record may itself be a line of a string.
+        let mut base = self.line.place.inner;
         let mut found = Vec::new();
         for text in record.message.iter().chain(&record.stack).chain(&record.strings) {
             if names_a_test(record, &text.pointer) {
                 continue;
             }
             for mut event in self.nested(text, base) {
-                if event.inner < base { eprintln!("XX {} {} {:?} {:?} {:?}", event.inner, base, event.rule, event.text, self.line.text.iter().map(|b| *b as char).collect::<String>()); }
-                event.record = Some(RecordPlace { pointer: text.pointer.clone(), line: event.inner.saturating_sub(base) + 1 });
+                event.record = Some(RecordPlace { pointer: text.pointer.clone(), line: event.inner - base + 1 });
                 event.timestamp = extract::credible(record.time, event.observed_at);
                 found.push(event);
             }

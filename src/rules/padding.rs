@@ -105,7 +105,7 @@ mod tests {
             (r"^[ab]c?\s$", "abc", false),
             (r"^(?:\[\d\] )*\s*$", "]", false),
             (r"^ {4}\s*$", "", true),
-            (r"^\s+$", "", true),
+            (r"^\s+$", "\n\x0b\x0c\r", true),
         ] {
             assert_eq!(of(source), Some((bytes.to_owned(), none)), "{source}");
         }

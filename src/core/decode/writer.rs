@@ -263,7 +263,8 @@ fn version(line: &[u8], at: usize) -> Option<Writer> {
     let close = group(line, end).filter(|_| byte(line, end) == b'[' && end > at)?;
     let inner = &line[end + 1..close];
     let dated = inner.len() == 15 && inner[8] == b't' && digits(inner, 0) == 8 && digits(inner, 9) == inner.len();
-    (dated && rest(line, close + 1).starts_with(b"  ")).then(|| Writer::new((at, close + 1), close + 3))
+    let behind = rest(line, close + 1);
+    (dated && (behind.is_empty() || behind.starts_with(b"  "))).then(|| Writer::new((at, close + 1), (close + 3).min(line.len())))
 }
 
 /// `prog[1234:5678] ` (Apple's NSLog: process and thread)
