@@ -79,8 +79,8 @@ fn class_bytes(class: &Class) -> Vec<u8> {
         Class::Bytes(class) => class.iter().flat_map(|range| range.start()..=range.end()).collect(),
         Class::Unicode(class) => {
             let ascii = class.iter().flat_map(|range| u32::from(range.start())..=u32::from(range.end()).min(0x7f)).map(|byte| byte as u8);
-            let further = if class.iter().any(|range| range.end() > '\x7f') { 0x80..=0xbf } else { 1..=0 };
-            ascii.chain(further).collect()
+            let further = class.iter().any(|range| range.end() > '\x7f').then_some(0x80..=0xbf);
+            ascii.chain(further.into_iter().flatten()).collect()
         }
     }
 }
