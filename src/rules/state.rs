@@ -4,6 +4,7 @@
 use std::sync::OnceLock;
 
 use super::entry::Row;
+use super::pattern::Pattern;
 
 /// Most rows that are told apart, one bit each; if a state has more, each row is tried.
 const MAX_TOLD: usize = 64;
@@ -18,13 +19,20 @@ pub struct State {
     ends: OnceLock<Box<Ends>>,
 }
 
-/// For each byte, the rows that a line fits with that byte as its first visible byte, or
-/// as its last byte; and those that it may fit only with blanks behind that last byte.
+/// The rows that a line fits, by its first visible byte and by its last byte; and
+/// those that it may fit only with blanks behind that last byte.
 #[derive(Debug)]
 struct Ends {
-    first: [u64; PLACES],
-    last: [u64; PLACES],
-    padded: [u64; PLACES],
+    first: ByByte,
+    last: ByByte,
+    padded: ByByte,
+}
+
+/// A set of rows, one bit each, for each byte. Few of the sets differ, so each is kept once.
+#[derive(Debug)]
+struct ByByte {
+    which: [u8; PLACES],
+    sets: Vec<u64>,
 }
 
 fn place(byte: Option<u8>) -> usize {
@@ -57,8 +65,8 @@ impl State {
             return first(&takes).or_else(|| first(&takes_padded));
         }
         let ends = self.ends.get_or_init(|| Box::new(Ends::of(&self.rows, rows)));
-        let (begin, last) = (ends.first[place(lead)], place(text.last().copied()));
-        self.first(begin & ends.last[last], takes).or_else(|| self.first(begin & ends.padded[last], takes_padded))
+        let (begin, last) = (ends.first.of(lead), text.last().copied());
+        self.first(begin & ends.last.of(last), takes).or_else(|| self.first(begin & ends.padded.of(last), takes_padded))
     }
 
     /// Returns the first of the rows with the bits `fit` that takes a text.
@@ -76,15 +84,51 @@ impl State {
 
 impl Ends {
     fn of(numbers: &[u16], rows: &[Row]) -> Self {
-        let mut ends = Self { first: [0; PLACES], last: [0; PLACES], padded: [0; PLACES] };
-        for (bit, &number) in numbers.iter().enumerate() {
-            let regex = &rows[usize::from(number)].regex;
-            for byte in (0..=u8::MAX).map(Some).chain([None]) {
-                ends.first[place(byte)] |= u64::from(regex.may_begin(byte)) << bit;
-                ends.last[place(byte)] |= u64::from(regex.may_end(byte)) << bit;
-                ends.padded[place(byte)] |= u64::from(regex.may_lack_blanks(byte)) << bit;
-            }
+        let by = |fits: fn(&Pattern, Option<u8>) -> bool| {
+            ByByte::new(|byte| numbers.iter().enumerate().fold(0, |set, (bit, &number)| set | u64::from(fits(&rows[usize::from(number)].regex, byte)) << bit))
+        };
+        Self { first: by(Pattern::may_begin), last: by(Pattern::may_end), padded: by(Pattern::may_lack_blanks) }
+    }
+}
+
+impl ByByte {
+    fn new(set_of: impl Fn(Option<u8>) -> u64) -> Self {
+        let mut all = Self { which: [0; PLACES], sets: Vec::new() };
+        for byte in (0..=u8::MAX).map(Some).chain([None]) {
+            let set = set_of(byte);
+            let known = all.sets.iter().position(|known| *known == set);
+            let at = known.unwrap_or_else(|| all.add(set));
+            all.which[place(byte)] = at as u8;
         }
-        ends
+        all.sets.shrink_to_fit();
+        all
+    }
+
+    /// Returns the index of a new set. If there is no index left, the last set takes it in: more rows are tried than need be.
+    fn add(&mut self, set: u64) -> usize {
+        let is_full = self.sets.len() > usize::from(u8::MAX);
+        match self.sets.last_mut() {
+            Some(last) if is_full => *last |= set,
+            _ => self.sets.push(set),
+        }
+        self.sets.len() - 1
+    }
+
+    fn of(&self, byte: Option<u8>) -> u64 {
+        self.sets[usize::from(self.which[place(byte)])]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_byte_has_its_set_and_one_that_finds_no_room_is_in_the_last() {
+        let few = ByByte::new(|byte| if byte == Some(b'a') { 5 } else { 2 });
+        assert_eq!((few.of(Some(b'a')), few.of(Some(b'b')), few.of(None), few.sets.len()), (5, 2, 2, 2));
+        let many = ByByte::new(|byte| byte.map_or(1 << 40, u64::from));
+        assert_eq!((many.of(Some(0)), many.of(Some(254)), many.sets.len()), (0, 254, 256));
+        assert_eq!([many.of(Some(255)), many.of(None)], [1 << 40 | 255; 2]);
     }
 }
