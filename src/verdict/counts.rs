@@ -41,16 +41,16 @@ pub fn of_line(text: &str) -> Hex {
 }
 
 /// Whether stderr decides what failed, given the output of each error and whether it is a status line. Where stderr has nothing
-/// but status lines, such as make's last one, and stdout says what failed, it does not.
+/// but status lines, such as make's last one, and stdout has any error, if only the name of a test, it does not.
 #[must_use]
 pub fn stderr_decides(errors: impl Iterator<Item = (Option<Io>, bool)> + Clone) -> bool {
     let on_stderr = |io: Option<Io>| io == Some(Io::Stderr);
-    let is_named_elsewhere = || errors.clone().any(|(io, is_status)| !is_status && !on_stderr(io));
-    errors.clone().any(|(io, is_status)| on_stderr(io) && (!is_status || !is_named_elsewhere()))
+    let is_told_elsewhere = || errors.clone().any(|(io, _)| !on_stderr(io));
+    errors.clone().any(|(io, is_status)| on_stderr(io) && (!is_status || !is_told_elsewhere()))
 }
 
-/// Returns the failure of a run with these errors. If stderr says what failed, errors on stdout are part of what the run
-/// worked on and do not count; nor do status lines beside an error. `class` is the class of the run; a run without errors is
+/// Returns the failure of a run with these errors. Those of one output count: if [stderr decides](stderr_decides), errors on
+/// stdout are part of what the run worked on. Status lines beside an error do not count. `class` is the class of the run; a run without errors is
 /// identified by `last_words`.
 #[must_use]
 pub fn failure(faults: &[Fault], class: RetryClass, last_words: &str) -> Failure {
@@ -59,8 +59,9 @@ pub fn failure(faults: &[Fault], class: RetryClass, last_words: &str) -> Failure
     }
     let weighty = || faults.iter().filter(|fault| fault.weight != Weight::None);
     let on_stderr = stderr_decides(weighty().map(|fault| (fault.io, fault.is_status)));
-    let all_are_status = weighty().all(|fault| fault.is_status);
-    let counts = |fault: &&Fault| (!on_stderr || fault.io == Some(Io::Stderr)) && (!fault.is_status || all_are_status);
+    let is_heard = |fault: &&Fault| (fault.io == Some(Io::Stderr)) == on_stderr;
+    let has_only_status = weighty().filter(is_heard).all(|fault| fault.is_status);
+    let counts = |fault: &&Fault| is_heard(fault) && (!fault.is_status || has_only_status);
     let mut failure = Failure::default();
     for fault in faults.iter().filter(counts) {
         match fault.weight {
@@ -124,7 +125,8 @@ mod tests {
         let status = |name, io| Fault { is_status: true, ..bug(name, io) };
         for (faults, want) in [
             (&[bug('A', Stdout), status('M', Stderr)][..], "A"),
-            (&[status('T', Stdout), status('M', Stderr)], "M"),
+            (&[status('T', Stdout), status('M', Stderr)], "T"),
+            (&[status('M', Stderr)], "M"),
             (&[bug('A', Stdout), bug('B', Stderr), status('M', Stderr)], "B"),
             (&[fault('W', Weight::None, Stdout), status('M', Stderr)], "M"),
         ] {
