@@ -102,9 +102,7 @@ impl Item {
         }
         details
     }
-}
 
-impl Item {
     /// Whether the text or a frame, which has no column, states the place.
     fn states(&self, place: &str) -> bool {
         let number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());

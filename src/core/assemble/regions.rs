@@ -110,13 +110,13 @@ impl Assembler {
     /// Ends the regions that the line ends. Returns whether it is
     /// the last line of a sealed region, which holds that line, too.
     pub(super) fn close_regions(&mut self, cx: &Context, line: &Line, out: &mut Vec<Event>) -> bool {
-        // What a sealed region holds does not end the regions around it.
-        // A page that quotes outputs, and a runner of several commands, show a command after a bare sign.
+        // Only a prompt that names a host: a page that quotes outputs, and a runner of several commands, show a command after a bare sign.
         if !self.regions.is_empty() && shown::may_be_prompt(line.text) && !self.sealed(cx, line) && shown::is_of_host(line.body()) {
             self.end_regions(cx, 0, out);
             self.redo(cx, line.now(), out);
             return false;
         }
+        // What a sealed region holds does not end the regions around it.
         let asked = self.regions.iter().position(|open| region(cx, open.entry).is_some_and(|region| region.seal)).unwrap_or_default();
         for at in 0..self.regions.len() {
             let open = &mut self.regions[at];
