@@ -79,7 +79,10 @@ impl Claimant {
 struct Waiting {
     family: u16,
     claimed_by: Vec<u16>,
+    /// What the note is about.
     key: Option<Vec<u8>>,
+    /// Whether the note is about one test or check: it has a key, or its rule says so.
+    of_one: bool,
     trace: OpenTrace,
 }
 
@@ -253,11 +256,11 @@ impl Notes {
             Some(key) => (self.claims.keys.get(&hash(key)), self.claims.keys.get(&hash_with(key, text))),
         };
         let is_near = |last: u64| note.max_lines.is_none_or(|lines| last + u64::from(lines) >= num);
-        // A waiting note with a key becomes an event, or is claimed by one: a sum of such notes says nothing new.
+        // A waiting note about one test becomes an event, or is claimed by one: a sum of such notes says nothing new.
         let sums_up = |waiting: &Waiting| {
-            waiting.key.is_some() && covers(&note.claimed_by, waiting.family) && is_near(waiting.trace.last_num) && waiting.trace.last_num >= since
+            waiting.of_one && covers(&note.claimed_by, waiting.family) && is_near(waiting.trace.last_num) && waiting.trace.last_num >= since
         };
-        if key.is_none() && self.waiting.iter().any(sums_up) {
+        if key.is_none() && !note.of_one && self.waiting.iter().any(sums_up) {
             return true;
         }
         let mut claims = claims.into_iter().chain(repeats).flatten();
@@ -266,7 +269,7 @@ impl Notes {
 
     /// Keeps a note until something claims it, unless one with the same key
     /// and text waits already. Returns the oldest notes if there are too many.
-    pub fn wait(&mut self, family: u16, claimed_by: Vec<u16>, key: Option<Vec<u8>>, trace: OpenTrace) -> Vec<OpenTrace> {
+    pub fn wait(&mut self, family: u16, note: &Note, key: Option<Vec<u8>>, trace: OpenTrace) -> Vec<OpenTrace> {
         // A list at the end repeats it word for word.
         let text = trace.lines.get(0).text;
         if key.is_some() && self.waiting.iter().any(|note| note.key == key && note.trace.lines.get(0).text == text) {
@@ -275,7 +278,7 @@ impl Notes {
         // One that begins with the line of a waiting note tells more, and would have the same id.
         self.drop_taken(|place| trace.lines.first(trace.lead).any(|taken| taken.place.spot() == place.spot()));
         self.waiting_bytes += trace.kept_bytes();
-        self.waiting.push_back(Waiting { family, claimed_by, key, trace });
+        self.waiting.push_back(Waiting { family, claimed_by: note.claimed_by.clone(), of_one: note.of_one || key.is_some(), key, trace });
         let mut old = Vec::new();
         while self.waiting.len() > MAX_WAITING || self.waiting_bytes > MAX_WAITING_BYTES {
             old.extend(self.first());

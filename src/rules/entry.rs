@@ -306,6 +306,8 @@ pub struct Note {
     pub silent: bool,
     /// Whether the runner of all commands says so, not the one that ran last.
     pub of_job: bool,
+    /// Whether the note, which has no key, is about one test or check: what only sums up says nothing new.
+    pub of_one: bool,
     /// An event that ended more than this many lines above does not claim the note; `None`: only the general bound applies.
     pub max_lines: Option<u32>,
     /// Look-back lines that belong to the note when it is an event, nearest first.

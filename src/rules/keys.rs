@@ -9,14 +9,14 @@ pub(super) fn of(table: Table) -> &'static [&'static str] {
         Table::Noise => &["reason", "block", "undecided", "examples"],
         Table::Region => &["open", "close", "max_lines", "absorb", "seal", "pass", "fail", "examples"],
         Table::Trace => &["rows", "before", "above", "stop", "region", "needs_frame", "crash_last", "once", "generic", "code", "fault", "examples"],
-        Table::Note => &["before", "claimed_by", "max_lines", "waits", "silent", "of_job", "fault", "examples"],
+        Table::Note => &["before", "claimed_by", "max_lines", "waits", "silent", "of_job", "of_one", "fault", "examples"],
         Table::Rule => &["above", "generic", "leveled", "code", "fault", "examples"],
         Table::Fact => &["fact", "fault", "examples"],
     }
 }
 
 /// Number of keys.
-const KEYS: usize = 28;
+const KEYS: usize = 29;
 
 /// Returns each key, and whether it is given.
 pub(super) fn given(spec: &EntrySpec) -> [(&'static str, bool); KEYS] {
@@ -50,6 +50,7 @@ pub(super) fn given(spec: &EntrySpec) -> [(&'static str, bool); KEYS] {
         ("waits", spec.waits),
         ("silent", spec.silent),
         ("of_job", spec.of_job),
+        ("of_one", spec.of_one),
         ("examples", !spec.examples.is_empty()),
     ]
 }

@@ -215,7 +215,8 @@ impl<'k> Reader<'k> {
     fn note(&mut self, spec: &EntrySpec) -> Kind {
         let regex = self.required(spec, "regex", spec.regex.as_ref());
         let before = self.before(spec);
-        Kind::Note(Note { regex, claimed_by: Vec::new(), waits: spec.waits, silent: spec.silent, of_job: spec.of_job, max_lines: spec.max_lines, before })
+        let EntrySpec { waits, silent, of_job, of_one, max_lines, .. } = *spec;
+        Kind::Note(Note { regex, claimed_by: Vec::new(), waits, silent, of_job, of_one, max_lines, before })
     }
 
     fn cancel(&mut self, spec: EntrySpec) -> Cancel {

@@ -207,6 +207,9 @@ pub struct EntrySpec {
     /// Whether a status line is said by the runner of all commands: a bare prompt does not part it from what one of them has said.
     #[serde(default)]
     pub of_job: bool,
+    /// Whether a status line without a key is about one test or check: a later status line that sums up says nothing new.
+    #[serde(default)]
+    pub of_one: bool,
     /// Example texts.
     #[serde(default)]
     pub examples: ExampleSpec,

@@ -33,7 +33,7 @@ impl Assembler {
             if lead.is_empty() { OpenTrace::single(found.entry, line, found.view) } else { OpenTrace::single_after(found.entry, lead, line, found.view) };
         trace.setting.context = self.context(cx, trace.lines.get(0).place.num, line);
         if note.waits {
-            for unclaimed in self.notes.wait(family, note.claimed_by.clone(), key, trace) {
+            for unclaimed in self.notes.wait(family, note, key, trace) {
                 self.publish(cx, &unclaimed, out);
             }
         } else {
