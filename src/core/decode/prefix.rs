@@ -12,7 +12,7 @@ use super::fields::message;
 use super::letter;
 use super::level::{is_common, level_word};
 use super::runner;
-use super::scan::{blanks, byte, digits, is_blank, is_gap, rest, run};
+use super::scan::{blanks, byte, digits, is_gap, rest, run};
 use super::tag::{self, Ground};
 use super::time::{Moment, Style, clock_end, moment};
 use super::writer::{self, Writer, past_blank};
@@ -212,7 +212,9 @@ impl<'a> Scan<'a> {
         let start = self.at;
         self.time(moment.time);
         self.ground = if moment.style == Style::Transport { Ground::Bare } else { Ground::Logger };
-        self.step_over(end);
+        if self.step_over(end) == Some(b'|') {
+            self.ground = self.either();
+        }
         let hosted = self.header == Header::Rfc3164 || moment.style == Style::Syslog;
         let _ = self.runner_stream()
             || self.writer(runner::writer_after_time(self.line, self.at))
@@ -244,16 +246,36 @@ impl<'a> Scan<'a> {
         known
     }
 
-    /// Steps over the end of a time: a colon, one blank and, after a logger's time, a dash or a bar.
-    fn step_over(&mut self, end: usize) {
+    /// Steps over the end of a time: a colon, one blank and, after a logger's time, a dash or a bar, which it returns.
+    fn step_over(&mut self, end: usize) -> Option<u8> {
         let colon = byte(self.line, end) == b':' && is_gap(byte(self.line, end + 1));
         self.at = past_blank(self.line, end + usize::from(colon));
         let sign = blanks(self.line, self.at);
         // Further away, it is an item of a list.
         let is_near = sign <= self.at + 1;
-        if self.ground == Ground::Logger && is_near && matches!(byte(self.line, sign), b'-' | b'|') && is_blank(byte(self.line, sign + 1)) {
+        let found = byte(self.line, sign);
+        let known = self.ground == Ground::Logger && is_near && matches!(found, b'-' | b'|') && is_gap(byte(self.line, sign + 1));
+        if known {
             self.at = past_blank(self.line, sign + 1);
         }
+        known.then_some(found)
+    }
+
+    /// Returns what precedes the text behind a stamp that loggers and transports alike put there: it is
+    /// a logger's if a level follows that no compiler or report prints so, in upper case or in a column.
+    fn either(&self) -> Ground {
+        let text = blanks(self.line, self.at);
+        // Indentation is the text's own, but a column for levels may be padded at its left.
+        if text > self.at && !is_common(&self.line[text..run(self.line, text, |b| b.is_ascii_uppercase())]) {
+            return Ground::Bare;
+        }
+        let is_loggers = tag::find(self.line, self.at, Ground::Logger).is_some_and(|tag| {
+            let next = blanks(self.line, tag.end);
+            let in_column = tag.start == self.at && (next > tag.end + 1 || matches!(byte(self.line, next), b'|' | b'-'));
+            let word = self.line.get(tag.start..tag.end).unwrap_or_default().split(|b| !b.is_ascii_alphabetic()).rev().find(|word| !word.is_empty());
+            in_column || word.is_some_and(|word| word.iter().all(u8::is_ascii_uppercase))
+        });
+        if is_loggers { Ground::Logger } else { Ground::Bare }
     }
 
     fn writer(&mut self, found: Option<Writer>) -> bool {
@@ -328,8 +350,9 @@ impl<'a> Scan<'a> {
             return true;
         }
         self.ground = Ground::Logger;
-        self.step_over(end);
+        let _ = self.step_over(end);
         self.at += usize::from(padded);
+        self.ground = self.either();
         let _ = self.writer(runner::writer_after_time(self.line, self.at));
         true
     }
@@ -437,11 +460,14 @@ fn rich_column(line: &[u8]) -> usize {
 }
 
 /// Returns where the output of a command, or the continuation of a message, begins after
-/// mozharness' clock, which ends at `clock`. Programs indent by an even number of blanks.
+/// mozharness' clock, which ends at `clock`. Programs indent by an even number of blanks; of an empty line none are left.
 fn harness_output(line: &[u8], clock: usize) -> Option<usize> {
     let start = clock + HARNESS.len();
     let gap = run(line, start, |b| b == b' ').saturating_sub(start);
-    (gap > 1 && rest(line, clock).starts_with(HARNESS)).then_some(start + 2 - gap % 2)
+    if !rest(line, clock).starts_with(HARNESS) || (gap < 2 && start < line.len()) {
+        return None;
+    }
+    Some((start + 2 - gap % 2).min(line.len()))
 }
 
 /// Whether two blanks part a stamp that ends at `end` from its text, rather than one: programs
