@@ -33,14 +33,17 @@ const DRESSES: &[Dress] = &[
     Dress { name: "tab", before: "", behind: "\t" },
     Dress { name: "crlf", before: "", behind: "\r" },
     Dress { name: "actions", before: "2026-11-20T10:00:00.1234567Z ", behind: "" },
+    Dress { name: "clock", before: "12:01:02 ", behind: "" },
     Dress { name: "colour", before: "\u{1b}[31m", behind: "\u{1b}[0m" },
     Dress { name: "compose", before: "web-1  | ", behind: "" },
     Dress { name: "cri", before: "2026-11-20T10:00:00.123456789Z stdout F ", behind: "" },
     Dress { name: "gitlab", before: "2026-11-20T10:00:00.123456Z 00O ", behind: "" },
+    Dress { name: "harness", before: "[task 2026-11-20T10:00:00.123Z] 12:01:02     INFO -  ", behind: "" },
     Dress { name: "jenkins", before: "[2026-11-20T10:00:00.123Z] ", behind: "" },
     Dress { name: "journal", before: "Nov 20 10:00:00 host unit[12]: ", behind: "" },
     Dress { name: "kubectl", before: "[pod/x-1/app] ", behind: "" },
     Dress { name: "worker", before: "[worker 3] ", behind: "" },
+    Dress { name: "zuul", before: "2026-11-20 10:00:00.123456 | ", behind: "" },
 ];
 
 /// Prompts of a shell, between an output and the next one.

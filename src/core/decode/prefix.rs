@@ -24,6 +24,8 @@ const MAX_HEADS: usize = 8;
 const MAX_INDENT: usize = 12;
 /// Length of `10:00:00`.
 const CLOCK_BYTES: usize = 8;
+/// Minimum length of a clock with nanoseconds, `0:00:00.123456789`: GStreamer's, which has a level in its third column.
+const NANOSECOND_CLOCK_BYTES: usize = 17;
 /// What some put between a time and what a program printed.
 const PADDING: &[u8] = b"  ";
 /// What mozharness puts after its clock: a blank and its own message follow, or two and what a command printed.
@@ -262,7 +264,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Returns what precedes the text behind a stamp that loggers and transports alike put there: it is
-    /// a logger's if a level follows that no compiler or report prints so, in upper case or in a column.
+    /// a logger's if a level follows that no compiler or report prints so: in capitals, brackets or a column.
     fn either(&self) -> Ground {
         let text = blanks(self.line, self.at);
         // Indentation is the text's own, but a column for levels may be padded at its left.
@@ -270,10 +272,13 @@ impl<'a> Scan<'a> {
             return Ground::Bare;
         }
         let is_loggers = tag::find(self.line, self.at, Ground::Logger).is_some_and(|tag| {
+            let tagged = self.line.get(tag.start..tag.end).unwrap_or_default();
             let next = blanks(self.line, tag.end);
-            let in_column = tag.start == self.at && (next > tag.end + 1 || matches!(byte(self.line, next), b'|' | b'-'));
-            let word = self.line.get(tag.start..tag.end).unwrap_or_default().split(|b| !b.is_ascii_alphabetic()).rev().find(|word| !word.is_empty());
-            in_column || word.is_some_and(|word| word.iter().all(u8::is_ascii_uppercase))
+            let is_wide = tag.start == self.at && next > tag.end + 1;
+            let before = self.line[..tag.start].trim_ascii_end().last().copied().unwrap_or_default();
+            let is_parted = matches!(byte(self.line, next), b'|' | b'-') && (tag.start == self.at || before == byte(self.line, next));
+            let word = tagged.split(|b| !b.is_ascii_alphabetic()).rfind(|word| !word.is_empty());
+            is_wide || is_parted || tagged.starts_with(b"[") || word.is_some_and(|word| word.iter().all(u8::is_ascii_uppercase))
         });
         if is_loggers { Ground::Logger } else { Ground::Bare }
     }
@@ -341,9 +346,9 @@ impl<'a> Scan<'a> {
         // Jenkins' timestamper puts two blanks after its clock, and
         // then what a program printed; a logger puts its level there.
         let padded = start == 0 && end == CLOCK_BYTES && is_padded(self.line, end);
-        let text = blanks(self.line, end);
-        let level = run(self.line, text, |b| b.is_ascii_uppercase());
-        if padded && !is_common(&self.line[text..level]) {
+        let word = blanks(self.line, end);
+        let level = run(self.line, word, |b| b.is_ascii_uppercase());
+        if padded && !is_common(&self.line[word..level]) {
             self.ground = Ground::Bare;
             self.at = end + PADDING.len();
             self.out.padded = true;
@@ -352,7 +357,9 @@ impl<'a> Scan<'a> {
         self.ground = Ground::Logger;
         let _ = self.step_over(end);
         self.at += usize::from(padded);
-        self.ground = self.either();
+        if text.len() < NANOSECOND_CLOCK_BYTES {
+            self.ground = self.either();
+        }
         let _ = self.writer(runner::writer_after_time(self.line, self.at));
         true
     }

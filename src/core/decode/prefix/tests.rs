@@ -46,6 +46,26 @@ fn names_before_a_level() {
     ]);
 }
 
+/// Stamps that loggers and transports alike put before a line: what a compiler or a report prints behind one is no level.
+#[test]
+fn stamps_of_loggers_and_of_transports() {
+    check(&[
+        ("~12:01:02 ERROR gone", E, "", "ERROR gone", "gone"),
+        ("~12:01:02 main ERROR gone", E, "", "ERROR gone", "gone"),
+        ("~12:01:02 [main] [error] gone", E, "", "[error] gone", "gone"),
+        ("~12:01:02 error    gone", E, "", "error    gone", "gone"),
+        ("~12:01:02     error: |-", None, "", "    error: |-", "    error: |-"),
+        ("~12:01:02 till.c:4:2: note: drawer", None, "", "till.c:4:2: note: drawer", "till.c:4:2: note: drawer"),
+        ("~12:01:02   |     ^", None, "", "  |     ^", "  |     ^"),
+        ("2026-11-10 10:00:00.123 | error | gone", E, "", "error | gone", "gone"),
+        ("2026-11-10 10:00:00.123 | error: gone", None, "", "error: gone", "error: gone"),
+        ("2026-11-10 10:00:00.123 |  1 | ERROR | [x] gone", None, "", " 1 | ERROR | [x] gone", " 1 | ERROR | [x] gone"),
+        ("2026-11-10 10:00:00.123 |", None, "", "", ""),
+        ("2026-11-10 10:00:00.123 -", None, "", "", ""),
+        ("~10:00:00     INFO -", None, "", "", ""),
+    ]);
+}
+
 /// Mozilla's mach: minutes and seconds in eight columns.
 #[test]
 fn minutes_since_the_start() {
