@@ -381,10 +381,15 @@ impl Assembler {
         self.reread
     }
 
-    /// Number of lines that no entry confirmed although not every entry was asked.
+    /// Number of lines that no entry confirmed although not every entry was asked, or that are inside records and were not asked in full.
     #[must_use]
     pub fn unasked(&self) -> u64 {
         self.unasked
+    }
+
+    /// Counts lines inside a record of which not all was asked.
+    pub(super) fn add_unasked(&mut self, lines: u64) {
+        self.unasked += lines;
     }
 
     /// Buffers for scans of single lines.

@@ -17,9 +17,11 @@ const MAX_NAMES: usize = 4;
 const MAX_NAMES_BYTES: usize = 96;
 /// Maximum number of blanks before what is quoted.
 const MAX_QUOTE_INDENT: usize = 24;
+/// Mark of the lines of an error in pytest's reports.
+const PYTEST: &[u8] = b"E  ";
 /// Marks that quote the output of a program, line by line, between
 /// blanks. `>` and `#` are not among them: people quote with those.
-const QUOTES: [&[u8]; 11] = [b"remote:", b"|", "│".as_bytes(), "┃".as_bytes(), "▸".as_bytes(), b"E  ", b"stderr:", b"stdout:", b"STDERR:", b"err:", b"ERR>"];
+const QUOTES: [&[u8]; 11] = [b"remote:", b"|", "│".as_bytes(), "┃".as_bytes(), "▸".as_bytes(), PYTEST, b"stderr:", b"stdout:", b"STDERR:", b"err:", b"ERR>"];
 
 /// What precedes the head of a trace.
 #[derive(Clone, Debug, Default)]
@@ -149,6 +151,12 @@ pub fn writer(text: &[u8]) -> Option<usize> {
     let colon = usize::from(indent == 0 && rest.first() == Some(&b':'));
     let blank = usize::from(rest.len() > colon);
     (is_name && rest.get(colon).is_none_or(|byte| is_blank(*byte))).then_some(indent + name + colon + blank + 2)
+}
+
+/// Returns the length of what marks the text after it as another program's: a writer's name in brackets or what
+/// quotes it, except an indentation and pytest's sign, which are also parts of the reports of one program.
+pub fn mark(text: &[u8]) -> Option<usize> {
+    writer(text).or_else(|| quote(text).filter(|length| !text.starts_with(PYTEST) && text[..*length].iter().any(|byte| !is_blank(*byte))))
 }
 
 /// Returns the length of what quotes the text after it: an indentation, or a mark between blanks.

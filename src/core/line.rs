@@ -196,6 +196,14 @@ impl<'a> Line<'a> {
         leadin::writer(body).map(|length| &body[length..])
     }
 
+    /// Returns the text after what marks it as printed by another program: a writer's name in brackets, `remote: `,
+    /// `    default: `; `None` if nothing does. What is noise there is noise, whoever passes it on.
+    #[must_use]
+    pub fn after_mark(&self) -> Option<&'a [u8]> {
+        let body = self.body();
+        leadin::mark(body).map(|length| &body[length..])
+    }
+
     /// Returns the offsets at which the text may begin if something precedes the whole line:
     /// a quote mark or, in a record with a level, words that the logger puts before each message.
     pub fn inner_starts(&self) -> impl Iterator<Item = usize> {

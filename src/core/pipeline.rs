@@ -16,6 +16,7 @@ use super::lookback::{self, LookBack};
 use super::patience::Patience;
 use super::prefilter::{Hit, Marks, Scratch};
 use super::redact::{ContextKey, KeyBlock};
+use super::shown;
 use super::transcript::{Read, Transcript};
 use super::visible::visible;
 
@@ -50,7 +51,7 @@ pub struct Counts {
     /// Lines that were looked at again because an open error gave them back.
     pub reread: u64,
     /// Lines of which not all was asked: those without an event that led to more rules than may be asked about
-    /// one line, and those that repeat a literal more often than is followed up.
+    /// one line, and those that repeat a literal more often than is followed up. The lines of texts inside records count, too.
     pub unasked: u64,
     /// Records of a transcript that are too long to be read.
     pub unread: u64,
@@ -212,7 +213,8 @@ impl Stream {
     /// Returns the totals so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        Counts { reread: self.assembler.reread(), unasked: self.counts.unasked + self.assembler.unasked(), unread: self.transcript.unread(), ..self.counts }
+        let unasked = self.counts.unasked + self.assembler.unasked() + self.transcript.unasked();
+        Counts { reread: self.assembler.reread(), unasked, unread: self.transcript.unread(), ..self.counts }
     }
 
     /// Returns the counts since the last call.
@@ -321,8 +323,7 @@ impl Stream {
             return;
         }
         let mut found = hits.iter().filter(|hit| hit.literal != DRESSED);
-        // Travis overwrites its markers with the command that begins.
-        let hit = if raw.line().starts_with(b"travis_") { found.next_back() } else { found.next() };
+        let hit = if shown::is_overwritten(raw.line()) { found.next_back() } else { found.next() };
         let text = visible(raw.line(), hit.map(|hit| hit.pos as usize + framed.from - raw.from));
         let mut candidates = std::mem::take(&mut self.work.candidates);
         let in_place = std::ptr::eq(text.as_ptr(), raw.line().as_ptr()) && !hits.iter().any(|hit| hit.literal == DRESSED);

@@ -94,15 +94,16 @@ impl WordGate {
         Self { gate, leads, alternatives, wordless }
     }
 
-    /// Returns what the line may be, as a whole or without its prefix,
-    /// and what may match in it; `signs` are those of the whole line.
+    /// Returns what the line may be, as a whole, without its prefix or
+    /// behind a mark, and what may match in it; `signs` are those of the whole line.
     #[must_use]
     pub fn of(&self, line: &Line, signs: &Signs) -> Maybe {
-        let (whole, body) = (Ends::of(line.text), Ends::of(line.body()));
+        let body = line.body();
+        let parts = [line.text, body, line.after_mark().unwrap_or(body)].map(Ends::of);
         let mut found = Vec::with_capacity(TYPICAL_ALTERNATIVES);
         let clue_of = |number: u32| &self.alternatives[number as usize].clue;
         let is_shown = |clue: &Clue| clue.signs.iter().all(|any| any.iter().any(|sign| signs.has(*sign)));
-        self.wordless.fitting([&whole, &body], |number| {
+        self.wordless.fitting(&parts, |number| {
             if is_shown(clue_of(number)) {
                 found.push(number);
             }
@@ -110,7 +111,7 @@ impl WordGate {
         self.gate.scan(line.text, |id, _| {
             for &number in &self.leads[id] {
                 let clue = clue_of(number);
-                if (body.fit(clue) || whole.fit(clue)) && is_shown(clue) && !found.contains(&number) {
+                if parts.iter().any(|part| part.fit(clue)) && is_shown(clue) && !found.contains(&number) {
                     found.push(number);
                 }
             }

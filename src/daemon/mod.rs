@@ -26,7 +26,7 @@ mod clock;
 mod commit;
 mod deliver;
 mod end;
-mod on_open;
+mod pending;
 mod plan;
 mod pulse;
 mod reload;

@@ -11,16 +11,30 @@ use serde::{Deserialize, Serialize};
 const MAX_NEEDED: usize = 2;
 const MIN_NEEDED_BYTES: usize = 3;
 
-/// Bytes that something may begin or end with: one bit for each, followed by one for "no byte".
+/// Places in a table by the byte at an end of a text: the values of a byte, followed by one for "no byte".
+pub const PLACES: usize = 257;
+
+/// Returns the place of a byte.
+#[inline(always)]
+#[must_use]
+pub fn place(byte: Option<u8>) -> usize {
+    byte.map_or(PLACES - 1, usize::from)
+}
+
+/// Returns what has a place, in the order of the places.
+pub fn placed() -> impl Iterator<Item = Option<u8>> {
+    (0..=u8::MAX).map(Some).chain([None])
+}
+
+/// Bytes that something may begin or end with: one bit for each place.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Ends([u64; 5]);
-const NONE: usize = 256;
+pub struct Ends([u64; PLACES.div_ceil(64)]);
 
 impl Ends {
     /// Whether `byte` is in the set.
     #[inline(always)]
     pub(super) fn has(&self, byte: Option<u8>) -> bool {
-        let place = byte.map_or(NONE, usize::from);
+        let place = place(byte);
         self.0[place / 64] & 1 << (place % 64) != 0
     }
 
@@ -37,18 +51,19 @@ impl Ends {
 
     /// Adds "no byte".
     pub(super) fn add_none(&mut self) {
-        self.add_place(NONE);
+        self.insert(None);
     }
 
     pub(super) fn add(&mut self, byte: u8) {
-        self.add_place(byte.into());
+        self.insert(Some(byte));
     }
 
     fn add_all(&mut self, bytes: RangeInclusive<u8>) {
         bytes.for_each(|byte| self.add(byte));
     }
 
-    fn add_place(&mut self, place: usize) {
+    fn insert(&mut self, byte: Option<u8>) {
+        let place = place(byte);
         self.0[place / 64] |= 1 << (place % 64);
     }
 }
@@ -165,7 +180,7 @@ fn is_blank(byte: u8) -> bool {
 fn may_stay_blank(hir: &Hir, set: &mut Ends) -> bool {
     match hir.kind() {
         HirKind::Look(Look::End) => {
-            set.add_place(NONE);
+            set.insert(None);
             false
         }
         HirKind::Empty | HirKind::Look(_) => true,

@@ -35,7 +35,7 @@ mod state;
 
 pub use builtin::{Examples, builtin_files, entries_with, leads as compiled_leads, literals as compiled_literals};
 pub use clue::{Clue, Clues};
-pub use ends::{first_visible, is_indented};
+pub use ends::{PLACES, first_visible, is_indented, place, placed};
 pub use entries::Entries;
 pub use entry::{Before, Cancel, Entry, Family, Fault, Kind, Labels, Machine, Note, Region, Row, Verdicts};
 pub use files::{FILES as BUILTIN_FILES, WARNINGS as WARNING_FILE};

@@ -3,13 +3,12 @@
 
 use std::sync::OnceLock;
 
+use super::ends::{PLACES, place, placed};
 use super::entry::Row;
 use super::pattern::Pattern;
 
 /// Most rows that are told apart, one bit each; if a state has more, each row is tried.
 const MAX_TOLD: usize = 64;
-/// The values of a byte, followed by one for "no byte".
-const PLACES: usize = 257;
 
 /// The rows that are tried in one state.
 #[derive(Debug, Default)]
@@ -33,10 +32,6 @@ struct Ends {
 struct ByByte {
     which: [u8; PLACES],
     sets: Vec<u64>,
-}
-
-fn place(byte: Option<u8>) -> usize {
-    byte.map_or(PLACES - 1, usize::from)
 }
 
 impl State {
@@ -94,7 +89,7 @@ impl Ends {
 impl ByByte {
     fn new(set_of: impl Fn(Option<u8>) -> u64) -> Self {
         let mut all = Self { which: [0; PLACES], sets: Vec::new() };
-        for byte in (0..=u8::MAX).map(Some).chain([None]) {
+        for byte in placed() {
             let set = set_of(byte);
             let known = all.sets.iter().position(|known| *known == set);
             let at = known.unwrap_or_else(|| all.add(set));

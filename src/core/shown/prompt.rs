@@ -1,4 +1,6 @@
-//! Prompts of a shell with a command behind them: what another command prints follows. Looks at one line only.
+//! Prompts of shells and interpreters, and what stands in their place where commands are run for a log. How sure a line
+//! must be depends on what is asked: [`is_prompt`] parts what two commands print, wherever it stands; [`resembles_prompt`]
+//! only ends a text that would otherwise go on. Looks at one line only.
 
 /// Whether the text is a prompt with a command: `$ make`, `ann@web-1:~/shop$ make`, `root@1f2e:/app# make`, `[ann@web-1 shop]$ make`.
 /// The sign alone also stands before prices and in templates, and a `#` begins a comment: a command follows the one, a name and a
@@ -9,6 +11,19 @@ pub fn is_prompt(text: &[u8]) -> bool {
         [b'$', b' ', rest @ ..] => rest.first().is_some_and(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'.' | b'/' | b'~' | b'#')),
         _ => is_of_host(text),
     }
+}
+
+/// Whether the text begins as a prompt of a shell or interpreter, a shell's command trace, or a CI runner's annotation does. So do
+/// comments, headings and added lines of a diff: where a message without an end of its own may be over, that is enough to end it.
+#[must_use]
+pub fn resembles_prompt(text: &[u8]) -> bool {
+    const SIGNS: [&[u8]; 9] = [b"$ ", b"# ", b"% ", b"+ ", b"++ ", b">>> ", b"In [", b"##[", b"PS "];
+    // A diff marks an added line with a sign, too.
+    if text.starts_with(b"+  ") {
+        return false;
+    }
+    let is_annotation = || text.starts_with(b"::") && text.get(2).is_some_and(u8::is_ascii_lowercase);
+    SIGNS.iter().any(|sign| text.starts_with(sign)) || is_annotation() || is_of_host(text)
 }
 
 /// Whether a prompt may stand in the text, behind whatever precedes it. Most lines have no sign of one, and need not be decoded to tell.
@@ -43,7 +58,13 @@ mod tests {
     #[test]
     fn prompts() {
         for text in ["$ make", "$ ./run", "$ # a note", "ann@web-1:~/shop$ make", "root@1f2e:/app# make", "[ann@web-1 shop]$ make", "ann@web-1:~$"] {
-            assert!(is_prompt(text.as_bytes()) && may_be_prompt(text.as_bytes()), "{text}");
+            assert!(is_prompt(text.as_bytes()) && may_be_prompt(text.as_bytes()) && resembles_prompt(text.as_bytes()), "{text}");
+        }
+        for text in ["$ 5.00", "# make", "+ make", "++ make", ">>> f()", "In [3]: f()", "##[group]Run", "::error::x", "PS C:\\> make"] {
+            assert!(resembles_prompt(text.as_bytes()) && !is_prompt(text.as_bytes()), "{text}");
+        }
+        for text in ["+    let a = b;", "std::vector", "a@b", "#1", "$x", ""] {
+            assert!(!resembles_prompt(text.as_bytes()), "{text}");
         }
         for text in
             ["# make", "$ 5.00", "$", "$x", "${x}", "+ make", "git@github.com:till.git", "ann@web-1:8080 up", "a@b: $ x", "> make", "-e $ x", "[a b]$ x"]

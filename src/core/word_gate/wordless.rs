@@ -1,10 +1,7 @@
 //! The alternatives to which no word leads. The ends of a text rule most of them out: two lookups do so for all at once.
 
 use super::Ends;
-use crate::rules::Clue;
-
-/// Values of a byte, followed by one for "no byte".
-const PLACES: usize = 257;
+use crate::rules::{Clue, PLACES, place, placed};
 
 /// Alternatives without words, one bit for each.
 pub(super) struct Wordless {
@@ -19,10 +16,6 @@ pub(super) struct Wordless {
     flush: Vec<u64>,
 }
 
-fn place(byte: Option<u8>) -> usize {
-    byte.map_or(PLACES - 1, usize::from)
-}
-
 impl Wordless {
     /// Takes numbered clues, in ascending order.
     pub(super) fn new(clues: &[(u32, &Clue)]) -> Self {
@@ -30,7 +23,7 @@ impl Wordless {
         let (mut first, mut last, mut flush) = (vec![0; PLACES * width], vec![0; PLACES * width], vec![0; width]);
         for (at, (_, clue)) in clues.iter().enumerate() {
             let (word, bit) = (at / u64::BITS as usize, 1_u64 << (at % u64::BITS as usize));
-            for byte in (0..=u8::MAX).map(Some).chain([None]) {
+            for byte in placed() {
                 first[place(byte) * width + word] |= if clue.begins(byte) { bit } else { 0 };
                 last[place(byte) * width + word] |= if clue.ends(byte) { bit } else { 0 };
             }
@@ -39,14 +32,14 @@ impl Wordless {
         Self { numbers: clues.iter().map(|(number, _)| *number).collect(), width, first, last, flush }
     }
 
-    /// Calls `ask` with the number of each alternative that one of these two texts fits, in ascending order.
-    pub(super) fn fitting(&self, texts: [&Ends; 2], mut ask: impl FnMut(u32)) {
+    /// Calls `ask` with the number of each alternative that one of these texts fits, in ascending order.
+    pub(super) fn fitting(&self, texts: &[Ends], mut ask: impl FnMut(u32)) {
         for word in 0..self.width {
             let fits = |ends: &Ends| {
                 let fit = self.first[place(ends.first) * self.width + word] & self.last[place(ends.last) * self.width + word];
                 if ends.indented { fit } else { fit & self.flush[word] }
             };
-            let mut left = texts.into_iter().fold(0, |all, ends| all | fits(ends));
+            let mut left = texts.iter().fold(0, |all, ends| all | fits(ends));
             while left != 0 {
                 ask(self.numbers[word * u64::BITS as usize + left.trailing_zeros() as usize]);
                 left &= left - 1;
