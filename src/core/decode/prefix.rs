@@ -13,7 +13,7 @@ use super::letter;
 use super::level::{is_common, level_word};
 use super::runner;
 use super::scan::{blanks, byte, digits, is_gap, rest, run};
-use super::tag::{self, Ground};
+use super::tag::{self, Ground, Tag};
 use super::time::{Moment, Style, clock_end, moment};
 use super::writer::{self, Writer, past_blank};
 use crate::core::event::{Io, Level, Timestamp};
@@ -214,8 +214,9 @@ impl<'a> Scan<'a> {
         let start = self.at;
         self.time(moment.time);
         self.ground = if moment.style == Style::Transport { Ground::Bare } else { Ground::Logger };
-        if self.step_over(end) == Some(b'|') {
-            self.ground = self.either();
+        let sign = self.step_over(end);
+        if self.ground == Ground::Logger {
+            self.ground = if sign == Some(b'|') { self.either() } else { self.unless_said() };
         }
         let hosted = self.header == Header::Rfc3164 || moment.style == Style::Syslog;
         let _ = self.runner_stream()
@@ -281,6 +282,17 @@ impl<'a> Scan<'a> {
             is_wide || is_parted || tagged.starts_with(b"[") || word.is_some_and(|word| word.iter().all(u8::is_ascii_uppercase))
         });
         if is_loggers { Ground::Logger } else { Ground::Bare }
+    }
+
+    /// Returns what precedes the text behind a full date: most often a logger put it there, and only
+    /// a compiler's word (`till.c:4:2: note: `, `    error: `) or a tab shows that a transport did.
+    fn unless_said(&self) -> Ground {
+        let is_said = |tag: Tag| {
+            let word = self.line.get(tag.start..tag.end).unwrap_or_default();
+            tag.start > self.at && byte(self.line, tag.end) == b':' && word.iter().all(u8::is_ascii_lowercase)
+        };
+        let is_relayed = byte(self.line, self.at) == b'\t' || tag::find(self.line, self.at, Ground::Logger).is_some_and(is_said);
+        if is_relayed { Ground::Bare } else { Ground::Logger }
     }
 
     fn writer(&mut self, found: Option<Writer>) -> bool {
