@@ -24,7 +24,7 @@ use crate::core::redact::{KeyBlock, clean};
 use crate::core::signature::normalise;
 use crate::core::transcript::Account;
 use crate::core::visible::visible;
-use crate::rules::Kind;
+use crate::rules::{Cancel, Kind};
 use crate::sinks::human::sanitise;
 use crate::sinks::record::rfc3339;
 use crate::sources::clock::now;
@@ -290,17 +290,19 @@ fn holds(id: &str, kind: &Kind, found: &Found) -> String {
     match (covering.first(), kind) {
         (Some(event), _) => format!("would hold, but {} has the line", event.rule),
         (None, Kind::Trace(machine)) if machine.needs_frame => "could begin here, but no frame follows".to_owned(),
-        (None, Kind::Trace(_)) => "could begin here, but the lines after it do not go on".to_owned(),
+        (None, Kind::Trace(_)) => "could begin here, but the lines after it do not make it an error".to_owned(),
         (None, Kind::Note(_)) => "holds, but an error before it explains it".to_owned(),
-        (None, _) => "holds, but the region or block around it owns the line".to_owned(),
+        (None, _) => "holds, but the region, block or trace around it owns the line".to_owned(),
     }
 }
 
 /// Names the false positive that covers the literal at `at`.
 fn covering_cancel(engine: &Engine, line: &Line, at: &Range<usize>) -> String {
-    let base = line.text.len() - line.body().len();
-    let covers = |from: usize, to: usize| from + base <= at.start && at.end <= to + base;
-    let cancel = engine.rules.cancels.iter().find(|cancel| cancel.regex.regex().find_iter(line.body()).any(|m| covers(m.start(), m.end())));
+    let covers = |cancel: &Cancel, body: &[u8]| {
+        let base = line.text.len() - body.len();
+        cancel.regex.regex().find_iter(body).any(|found| found.start() + base <= at.start && at.end <= found.end() + base)
+    };
+    let cancel = engine.rules.cancels.iter().find(|cancel| line.bodies().any(|body| covers(cancel, body)));
     match cancel {
         Some(cancel) => format!("no, {} covers it: {}", cancel.id, cancel.reason.as_deref().unwrap_or("a known false positive")),
         None => why_not(Rejected::Cancelled).to_owned(),
@@ -310,7 +312,9 @@ fn covering_cancel(engine: &Engine, line: &Line, at: &Range<usize>) -> String {
 /// Names the entry that makes the line noise.
 fn noise_of(engine: &Engine, line: &Line) -> String {
     let noise = engine.rules.noise.iter().map(|&index| &engine.rules.entries[usize::from(index)]).find_map(|entry| match &entry.kind {
-        Kind::Noise { regex, reason, .. } if regex.is_match(line.body()) || (entry.whole && regex.is_match(line.text)) => Some((&entry.id, reason)),
+        Kind::Noise { regex, reason, .. } if line.bodies().any(|body| regex.is_match(body)) || (entry.whole && regex.is_match(line.text)) => {
+            Some((&entry.id, reason))
+        }
         _ => None,
     });
     match noise {

@@ -193,23 +193,23 @@ impl Engine {
 
     /// Returns the noise rules that match the line, as indices into the noise rules.
     fn noise<'a>(&'a self, line: &'a Line<'_>, maybe: &'a Maybe) -> impl Iterator<Item = usize> + 'a {
-        let marked = line.after_mark();
+        let bodies = line.bodies();
         let matching = move |(at, pattern): &(usize, &Pattern)| {
             let entry = &self.rules.entries[usize::from(self.rules.noise[*at])];
-            pattern.is_match(line.body()) || (entry.whole && pattern.is_match(line.text)) || marked.is_some_and(|text| pattern.is_match(text))
+            bodies.clone().any(|body| pattern.is_match(body)) || (entry.whole && pattern.is_match(line.text))
         };
         self.word_gate().noise(maybe).filter(matching).map(|(at, _)| at)
     }
 
     /// Returns the ranges of the line's text that cancels cover. Cancels are
-    /// matched against the body, and against what a mark in it shows to be another program's.
+    /// matched against the line's [bodies](Line::bodies) only.
     #[must_use]
     pub fn cancelled(&self, line: &Line, maybe: &Maybe) -> Vec<Range<usize>> {
         let mut ranges = Vec::new();
-        for part in std::iter::once(line.body()).chain(line.after_mark()) {
-            let from = line.text.len() - part.len();
-            let cancels = self.word_gate().cancels(maybe, part).into_iter().map(|at| self.rules.cancels[at].regex.regex());
-            ranges.extend(cancels.flat_map(|regex| regex.find_iter(part)).map(|found| from + found.start()..from + found.end()));
+        for body in line.bodies() {
+            let from = line.text.len() - body.len();
+            let cancels = self.word_gate().cancels(maybe, body).into_iter().map(|at| self.rules.cancels[at].regex.regex());
+            ranges.extend(cancels.flat_map(|regex| regex.find_iter(body)).map(|found| from + found.start()..from + found.end()));
         }
         ranges
     }

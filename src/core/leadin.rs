@@ -17,11 +17,9 @@ const MAX_NAMES: usize = 4;
 const MAX_NAMES_BYTES: usize = 96;
 /// Maximum number of blanks before what is quoted.
 const MAX_QUOTE_INDENT: usize = 24;
-/// Mark of the lines of an error in pytest's reports.
-const PYTEST: &[u8] = b"E  ";
 /// Marks that quote the output of a program, line by line, between
 /// blanks. `>` and `#` are not among them: people quote with those.
-const QUOTES: [&[u8]; 11] = [b"remote:", b"|", "│".as_bytes(), "┃".as_bytes(), "▸".as_bytes(), PYTEST, b"stderr:", b"stdout:", b"STDERR:", b"err:", b"ERR>"];
+const QUOTES: [&[u8]; 11] = [b"remote:", b"|", "│".as_bytes(), "┃".as_bytes(), "▸".as_bytes(), b"E  ", b"stderr:", b"stdout:", b"STDERR:", b"err:", b"ERR>"];
 
 /// What precedes the head of a trace.
 #[derive(Clone, Debug, Default)]
@@ -156,7 +154,8 @@ pub fn writer(text: &[u8]) -> Option<usize> {
 /// Returns the length of what marks the text after it as another program's: a writer's name in brackets or what
 /// quotes it, except an indentation and pytest's sign, which are also parts of the reports of one program.
 pub fn mark(text: &[u8]) -> Option<usize> {
-    writer(text).or_else(|| quote(text).filter(|length| !text.starts_with(PYTEST) && text[..*length].iter().any(|byte| !is_blank(*byte))))
+    let is_sign = |length: &usize| !matches!(text[..*length].trim_ascii(), b"" | b"E");
+    writer(text).or_else(|| quote(text).filter(is_sign))
 }
 
 /// Returns the length of what quotes the text after it: an indentation, or a mark between blanks.
@@ -324,6 +323,18 @@ mod tests {
         assert_eq!(LeadIn::new(b"[web] ").unwrap().name(), Some(&b"web"[..]));
         assert_eq!(LeadIn::new(b"[@till/web]: ").unwrap().name(), Some(&b"@till/web"[..]));
         assert_eq!(LeadIn::new(b"#12 3.4 ").unwrap().name(), None);
+    }
+
+    #[test]
+    fn what_marks_another_programs_text() {
+        let mark = |text: &'static str| mark(text.as_bytes()).map(|length| &text[length..]);
+        assert_eq!(mark("[web] 0 errors"), Some("0 errors"));
+        assert_eq!(mark("     [exec] 0 errors"), Some("0 errors"));
+        assert_eq!(mark("remote: 0 errors"), Some("0 errors"));
+        assert_eq!(mark("    default: 0 errors"), Some("0 errors"));
+        assert_eq!(mark("    0 errors"), None);
+        assert_eq!(mark("E   0 errors"), None);
+        assert_eq!(mark("[ERROR] 0 errors"), None);
     }
 
     #[test]

@@ -196,12 +196,11 @@ impl<'a> Line<'a> {
         leadin::writer(body).map(|length| &body[length..])
     }
 
-    /// Returns the text after what marks it as printed by another program: a writer's name in brackets, `remote: `,
-    /// `    default: `; `None` if nothing does. What is noise there is noise, whoever passes it on.
-    #[must_use]
-    pub fn after_mark(&self) -> Option<&'a [u8]> {
+    /// Returns what may be noise or a false positive: the body, and the text in it after what marks it as printed by another
+    /// program (a writer's name in brackets, `remote: `, `    default: `). Noise is noise, whoever passes it on.
+    pub fn bodies(&self) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
         let body = self.body();
-        leadin::mark(body).map(|length| &body[length..])
+        std::iter::once(body).chain(leadin::mark(body).map(|length| &body[length..]))
     }
 
     /// Returns the offsets at which the text may begin if something precedes the whole line:

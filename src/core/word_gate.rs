@@ -98,8 +98,7 @@ impl WordGate {
     /// behind a mark, and what may match in it; `signs` are those of the whole line.
     #[must_use]
     pub fn of(&self, line: &Line, signs: &Signs) -> Maybe {
-        let body = line.body();
-        let parts = [line.text, body, line.after_mark().unwrap_or(body)].map(Ends::of);
+        let parts: Vec<Ends> = std::iter::once(line.text).chain(line.bodies()).map(Ends::of).collect();
         let mut found = Vec::with_capacity(TYPICAL_ALTERNATIVES);
         let clue_of = |number: u32| &self.alternatives[number as usize].clue;
         let is_shown = |clue: &Clue| clue.signs.iter().all(|any| any.iter().any(|sign| signs.has(*sign)));
