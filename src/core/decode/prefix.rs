@@ -289,7 +289,7 @@ impl<'a> Scan<'a> {
     fn unless_said(&self) -> Ground {
         let is_said = |tag: Tag| {
             let word = self.line.get(tag.start..tag.end).unwrap_or_default();
-            tag.start > self.at && byte(self.line, tag.end) == b':' && word.iter().all(u8::is_ascii_lowercase)
+            tag.start > self.at && byte(self.line, tag.end) == b':' && word != b"err" && word.iter().all(u8::is_ascii_lowercase)
         };
         let is_relayed = byte(self.line, self.at) == b'\t' || tag::find(self.line, self.at, Ground::Logger).is_some_and(is_said);
         if is_relayed { Ground::Bare } else { Ground::Logger }
