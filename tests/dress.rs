@@ -47,7 +47,13 @@ const DRESSES: &[Dress] = &[
 ];
 
 /// Prompts of a shell, between an output and the next one.
-const PROMPTS: [(&str, &str); 3] = [("prompt", "$ make\n"), ("prompt-of-host", "ann@web-1:~/shop$ make\n"), ("prompt-of-root", "root@1f2e:/app# make\n")];
+const PROMPTS: [(&str, &str); 5] = [
+    ("prompt", "$ make\n"),
+    ("prompt-of-host", "ann@web-1:~/shop$ make\n"),
+    ("prompt-of-root", "root@1f2e:/app# make\n"),
+    ("prompt-of-zsh", "ann@web-1 shop % make\n"),
+    ("prompt-of-powershell", "PS C:\\shop> make\n"),
+];
 
 #[test]
 fn what_surrounds_the_lines_changes_no_error() {
