@@ -163,6 +163,7 @@ pub fn read_rules(path: &Path) -> Result<RulesFile, Diagnostics> {
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
         ErrorKind::IsADirectory => Diagnostic::whole_file(&name, "no .toml file in it").with_mend("name a file of rules, or a folder of them"),
+        ErrorKind::InvalidData => Diagnostic::whole_file(&name, "is not UTF-8 text").with_mend("save it as UTF-8"),
         _ => {
             let mend = "check that it exists, is UTF-8 text, and may be read";
             Diagnostic::whole_file(&name, format!("cannot be read: {error}")).with_mend(mend)

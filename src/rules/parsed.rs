@@ -26,10 +26,11 @@ pub struct Problem {
 const CONFIG_TABLES: [&str; 10] = ["error_detection", "source", "sink", "rules", "limits", "retry", "breaker", "history", "delivery", "telemetry"];
 const CONFIG_ADVICE: &str = "this is a table of the configuration: give the file to --config, and check it with `siftd check --config FILE`";
 
-/// Describes a TOML syntax error or an unknown key.
+/// Describes a TOML syntax error, an unknown key or a value that its key does not take.
 pub fn toml_problem(error: &toml::de::Error) -> Problem {
     let message = error.message().trim_end();
-    let (problem, mend) = unknown_key(message).unwrap_or_else(|| (message.to_owned(), CHAPTER.to_owned()));
+    let known = unknown_key(message).or_else(|| unknown_word(message)).or_else(|| wrong_type(message));
+    let (problem, mend) = known.unwrap_or_else(|| (message.to_owned(), CHAPTER.to_owned()));
     Problem { span: error.span().unwrap_or_default(), key: String::new(), problem, mend }
 }
 
@@ -44,6 +45,29 @@ fn unknown_key(message: &str) -> Option<(String, String)> {
     Some((format!("unknown key `{key}`"), mend))
 }
 
+/// Says which words a key takes, in place of the parser's message about a "variant".
+fn unknown_word(message: &str) -> Option<(String, String)> {
+    let mut quoted = message.strip_prefix("unknown variant ")?.split('`').skip(1).step_by(2);
+    let (word, words) = (quoted.next()?, quoted.collect::<Vec<_>>());
+    let mend = did_you_mean(word, &words).unwrap_or_else(|| CHAPTER.to_owned());
+    Some((format!("must be one of {}, not \"{word}\"", words.join(", ")), mend))
+}
+
+/// Says what a key takes in the words of TOML, not in those of the parser's language.
+fn wrong_type(message: &str) -> Option<(String, String)> {
+    const WORDS: [(&str, &str, &str); 5] = [
+        ("a sequence", "a list", "put the values in brackets: [\"…\", \"…\"]"),
+        ("a string", "a text", "put the text in quotes"),
+        ("a boolean", "true or false", "write true or false, without quotes"),
+        ("u32", "a whole number", "write a number without quotes"),
+        ("a map", "a table", CHAPTER),
+    ];
+    let (given, expected) = message.strip_prefix("invalid type: ")?.split_once(", expected ")?;
+    let (_, name, mend) = WORDS.iter().find(|(word, ..)| expected == *word)?;
+    let given = WORDS.iter().find_map(|(word, name, _)| (*word == format!("a {given}")).then_some(*name)).unwrap_or(given);
+    Some((format!("must be {name}, not {}", given.strip_prefix("string ").unwrap_or(given)), (*mend).to_owned()))
+}
+
 /// Returns the last line of the message: the other lines draw the regex.
 pub fn syntax_message(error: &SyntaxError) -> String {
     error.to_string().lines().last().unwrap_or("the regex does not parse").trim().to_owned()
@@ -52,6 +76,17 @@ pub fn syntax_message(error: &SyntaxError) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_that_a_key_does_not_take() {
+        let told = |text: &str| toml_problem(&toml::from_str::<crate::rules::spec::EntrySpec>(&format!("id = \"a.b\"\n{text}")).unwrap_err());
+        let (word, list) = (told("severity = \"hgh\""), told("literals = \"till\""));
+        assert_eq!(word.problem, "must be one of low, medium, high, blocking, not \"hgh\"");
+        assert_eq!(word.mend, "did you mean `high`?");
+        assert_eq!((list.problem.as_str(), list.mend.as_str()), ("must be a list, not \"till\"", "put the values in brackets: [\"…\", \"…\"]"));
+        assert_eq!(told("waits = \"yes\"").problem, "must be true or false, not \"yes\"");
+        assert_eq!(told("max_lines = \"5\"").problem, "must be a whole number, not \"5\"");
+    }
 
     #[test]
     fn a_table_of_the_configuration_is_called_one() {
