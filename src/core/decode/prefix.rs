@@ -2,7 +2,9 @@
 //! logs nest them. Called on every candidate line, so it reads bytes, has a bounded look-ahead and
 //! allocates nothing. It never reads the message, and recognises only prefixes whose shape it knows.
 
+mod behind;
 mod boxed;
+mod clocks;
 mod lettered;
 #[cfg(test)]
 mod tests;
@@ -12,24 +14,16 @@ use super::fields::message;
 use super::letter;
 use super::level::{is_common, level_word};
 use super::runner;
-use super::scan::{blanks, byte, digits, is_gap, rest, run};
-use super::tag::{self, Ground, Tag};
-use super::time::{Moment, Style, clock_end, moment};
-use super::writer::{self, Writer, past_blank};
+use super::scan::{blanks, byte, digits, rest, run};
+use super::tag::{self, Ground};
+use super::time::{Moment, Style, moment};
+use super::writer::{self, Writer};
 use crate::core::event::{Io, Level, Timestamp};
 
 /// Maximum number of times and writers of one line, however nested.
 const MAX_HEADS: usize = 8;
 /// Maximum number of blanks before a head.
 const MAX_INDENT: usize = 12;
-/// Length of `10:00:00`.
-const CLOCK_BYTES: usize = 8;
-/// Minimum length of a clock with nanoseconds, `0:00:00.123456789`: GStreamer's, which has a level in its third column.
-const NANOSECOND_CLOCK_BYTES: usize = 17;
-/// What some put between a time and what a program printed.
-const PADDING: &[u8] = b"  ";
-/// What mozharness puts after its clock: a blank and its own message follow, or two and what a command printed.
-const HARNESS: &[u8] = b"     INFO -";
 /// Maximum number of levels with a further time after them (a service wrapper's line around a logger's).
 const MAX_ROUNDS: usize = 3;
 
@@ -158,13 +152,6 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Whether a clock with a level follows: `17:13:47.808 [error] `
-    fn leveled_clock(&self, at: usize) -> bool {
-        let Some(end) = clock_end(self.line, at).filter(|&end| rest(self.line, end).starts_with(b" [")) else { return false };
-        let close = run(self.line, end + 2, |b| b.is_ascii_alphabetic());
-        byte(self.line, close) == b']' && level_word(&self.line[end + 2..close]).is_some()
-    }
-
     fn time(&mut self, time: Timestamp) {
         self.out.time = Some(time);
         self.out.times += 1;
@@ -228,73 +215,6 @@ impl<'a> Scan<'a> {
             || self.padding(start, end);
     }
 
-    /// Takes the two blanks between a stamp, which lies from `start` to `end`, and what a program printed
-    /// (`s6-tai64nlocal`). A logger has its level there; a transport's stamp in one word is parted by one blank.
-    /// More blanks are more often one blank and the text's own indentation; an open trace tells.
-    fn padding(&mut self, start: usize, end: usize) -> bool {
-        let text = end + PADDING.len();
-        if !rest(self.line, end).starts_with(PADDING) || is_gap(byte(self.line, text)) {
-            return false;
-        }
-        let word = run(self.line, text, |b| b.is_ascii_lowercase());
-        // `error: ` and `error[E0308]: ` are a compiler's.
-        let said = word > text && matches!(byte(self.line, word), b':' | b'[');
-        let spaced = memchr::memchr(b' ', &self.line[start..end]).is_some();
-        let known = spaced && (said || boxed::is_untagged(self.line, text));
-        if known {
-            self.ground = Ground::Bare;
-            self.at = text;
-            self.out.padded = true;
-        }
-        known
-    }
-
-    /// Steps over the end of a time: a colon, one blank and, after a logger's time, a dash or a bar, which it returns.
-    fn step_over(&mut self, end: usize) -> Option<u8> {
-        let colon = byte(self.line, end) == b':' && is_gap(byte(self.line, end + 1));
-        self.at = past_blank(self.line, end + usize::from(colon));
-        let sign = blanks(self.line, self.at);
-        // Further away, it is an item of a list.
-        let is_near = sign <= self.at + 1;
-        let found = byte(self.line, sign);
-        let known = self.ground == Ground::Logger && is_near && matches!(found, b'-' | b'|') && is_gap(byte(self.line, sign + 1));
-        if known {
-            self.at = past_blank(self.line, sign + 1);
-        }
-        known.then_some(found)
-    }
-
-    /// Returns what precedes the text behind a stamp that loggers and transports alike put there: it is
-    /// a logger's if a level follows that no compiler or report prints so: in capitals, brackets or a column.
-    fn either(&self) -> Ground {
-        let text = blanks(self.line, self.at);
-        // Indentation is the text's own, but a column for levels may be padded at its left.
-        if text > self.at && !is_common(&self.line[text..run(self.line, text, |b| b.is_ascii_uppercase())]) {
-            return Ground::Bare;
-        }
-        let is_loggers = tag::find(self.line, self.at, Ground::Logger).is_some_and(|tag| {
-            let tagged = self.line.get(tag.start..tag.end).unwrap_or_default();
-            let next = blanks(self.line, tag.end);
-            let is_wide = tag.start == self.at && next > tag.end + 1;
-            let before = self.line[..tag.start].trim_ascii_end().last().copied().unwrap_or_default();
-            let is_parted = matches!(byte(self.line, next), b'|' | b'-') && (tag.start == self.at || before == byte(self.line, next));
-            let word = tagged.split(|b| !b.is_ascii_alphabetic()).rfind(|word| !word.is_empty());
-            is_wide || is_parted || tagged.starts_with(b"[") || word.is_some_and(|word| word.iter().all(u8::is_ascii_uppercase))
-        });
-        if is_loggers { Ground::Logger } else { Ground::Bare }
-    }
-
-    /// Returns what precedes the text behind a full date: most often a logger put it there, and only
-    /// a compiler's word (`till.c:4:2: note: `, `    error: `) or a tab shows that a transport did.
-    fn unless_said(&self) -> Ground {
-        let is_said = |tag: Tag| {
-            let word = self.line.get(tag.start..tag.end).unwrap_or_default();
-            tag.start > self.at && byte(self.line, tag.end) == b':' && word != b"err" && word.iter().all(u8::is_ascii_lowercase)
-        };
-        let is_relayed = byte(self.line, self.at) == b'\t' || tag::find(self.line, self.at, Ground::Logger).is_some_and(is_said);
-        if is_relayed { Ground::Bare } else { Ground::Logger }
-    }
-
     fn writer(&mut self, found: Option<Writer>) -> bool {
         let Some(writer) = found else {
             return false;
@@ -321,59 +241,6 @@ impl<'a> Scan<'a> {
             self.out.key = Some((outer.0, inner.1));
         }
         found
-    }
-
-    /// Takes `85.28 `: seconds in five bytes (BuildKit's last output of a failed step), before text or an empty line.
-    fn elapsed(&mut self) -> bool {
-        const BYTES: usize = 5;
-        let point = digits(self.line, 0);
-        let text = blanks(self.line, BYTES);
-        let known =
-            self.at == 0 && point > 0 && byte(self.line, point) == b'.' && digits(self.line, point + 1) == BYTES && matches!(byte(self.line, BYTES), b' ' | 0);
-        let is_text = !byte(self.line, text).is_ascii_digit();
-        if known && is_text {
-            self.at = (BYTES + 1).min(self.line.len());
-        }
-        known && is_text
-    }
-
-    /// Takes `10:00:00 `, and strace's `123 10:00:00.123456 `: a shape without a date, so no time.
-    fn clock(&mut self) -> bool {
-        let number = digits(self.line, self.at);
-        let start = if byte(self.line, number) == b' ' { number + 1 } else { self.at };
-        let Some(end) = clock_end(self.line, start).filter(|&end| is_stamp_end(self.line, end)).or_else(|| zulu_end(self.line, start)) else {
-            return false;
-        };
-        let text = &self.line[start..end];
-        let seconds = text.iter().filter(|b| **b == b':').count() == 2;
-        if !seconds && !text.ends_with(b"M") {
-            return false;
-        }
-        self.out.times += 1;
-        if let Some(output) = harness_output(self.line, end) {
-            self.ground = Ground::Bare;
-            self.at = output;
-            return true;
-        }
-        // Jenkins' timestamper puts two blanks after its clock, and
-        // then what a program printed; a logger puts its level there.
-        let padded = start == 0 && end == CLOCK_BYTES && is_padded(self.line, end);
-        let word = blanks(self.line, end);
-        let level = run(self.line, word, |b| b.is_ascii_uppercase());
-        if padded && !is_common(&self.line[word..level]) {
-            self.ground = Ground::Bare;
-            self.at = end + PADDING.len();
-            self.out.padded = true;
-            return true;
-        }
-        self.ground = Ground::Logger;
-        let _ = self.step_over(end);
-        self.at += usize::from(padded);
-        if text.len() < NANOSECOND_CLOCK_BYTES {
-            self.ground = self.either();
-        }
-        let _ = self.writer(runner::writer_after_time(self.line, self.at));
-        true
     }
 
     /// Takes `<134>` before a time, a version, the kernel's uptime, a
@@ -478,39 +345,9 @@ fn rich_column(line: &[u8]) -> usize {
     if known { at } else { 0 }
 }
 
-/// Returns where the output of a command, or the continuation of a message, begins after
-/// mozharness' clock, which ends at `clock`. Programs indent by an even number of blanks; of an empty line none are left.
-fn harness_output(line: &[u8], clock: usize) -> Option<usize> {
-    let start = clock + HARNESS.len();
-    let gap = run(line, start, |b| b == b' ').saturating_sub(start);
-    if !rest(line, clock).starts_with(HARNESS) || (gap < 2 && start < line.len()) {
-        return None;
-    }
-    Some((start + 2 - gap % 2).min(line.len()))
-}
-
-/// Whether two blanks part a stamp that ends at `end` from its text, rather than one: programs
-/// indent by an even number of blanks. (An open trace knows better: see `OpenTrace::shown`.)
-fn is_padded(line: &[u8], end: usize) -> bool {
-    let gap = run(line, end, |b| b == b' ') - end;
-    gap >= PADDING.len() && gap.is_multiple_of(2)
-}
-
 /// Whether a stamp at the start of the line has the form of rsyslog's files: `2026-11-20T10:00:00.123456+00:00`.
 fn is_rsyslogs(line: &[u8], start: usize, end: usize) -> bool {
     const ZONE_BYTES: usize = 6;
     let zone = end.checked_sub(ZONE_BYTES).map_or(&[][..], |at| &line[at..end]);
     start == 0 && byte(line, 10) == b'T' && matches!(zone, [b'+' | b'-', _, _, b':', _, _])
-}
-
-/// Whether a gap follows, or a colon and a gap.
-fn is_stamp_end(line: &[u8], end: usize) -> bool {
-    is_gap(byte(line, end)) || (byte(line, end) == b':' && is_gap(byte(line, end + 1)))
-}
-
-/// Returns the end of `10:00:00.123Z` at `at`.
-fn zulu_end(line: &[u8], at: usize) -> Option<usize> {
-    let end = run(line, at, |b| b.is_ascii_digit() || matches!(b, b':' | b'.'));
-    let zulu = byte(line, end) == b'Z' && is_gap(byte(line, end + 1)) && clock_end(&line[..end], at) == Some(end);
-    zulu.then_some(end + 1)
 }

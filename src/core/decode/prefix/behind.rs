@@ -1,0 +1,87 @@
+//! What stands between a time and the text behind it, and whether a logger or a transport put the time there.
+
+use super::Scan;
+use super::boxed;
+use crate::core::decode::level::is_common;
+use crate::core::decode::scan::{blanks, byte, is_gap, rest, run};
+use crate::core::decode::tag::{self, Ground, Tag};
+use crate::core::decode::writer::past_blank;
+
+/// What some put between a time and what a program printed.
+pub(super) const PADDING: &[u8] = b"  ";
+
+impl Scan<'_> {
+    /// Takes the two blanks between a stamp, which lies from `start` to `end`, and what a program printed
+    /// (`s6-tai64nlocal`). A logger has its level there; a transport's stamp in one word is parted by one blank.
+    /// More blanks are more often one blank and the text's own indentation; an open trace tells.
+    pub(super) fn padding(&mut self, start: usize, end: usize) -> bool {
+        let text = end + PADDING.len();
+        if !rest(self.line, end).starts_with(PADDING) || is_gap(byte(self.line, text)) {
+            return false;
+        }
+        let word = run(self.line, text, |b| b.is_ascii_lowercase());
+        // `error: ` and `error[E0308]: ` are a compiler's.
+        let said = word > text && matches!(byte(self.line, word), b':' | b'[');
+        let spaced = memchr::memchr(b' ', &self.line[start..end]).is_some();
+        let known = spaced && (said || boxed::is_untagged(self.line, text));
+        if known {
+            self.ground = Ground::Bare;
+            self.at = text;
+            self.out.padded = true;
+        }
+        known
+    }
+
+    /// Steps over the end of a time: a colon, one blank and, after a logger's time, a dash or a bar, which it returns.
+    pub(super) fn step_over(&mut self, end: usize) -> Option<u8> {
+        let colon = byte(self.line, end) == b':' && is_gap(byte(self.line, end + 1));
+        self.at = past_blank(self.line, end + usize::from(colon));
+        let sign = blanks(self.line, self.at);
+        // Further away, it is an item of a list.
+        let is_near = sign <= self.at + 1;
+        let found = byte(self.line, sign);
+        let known = self.ground == Ground::Logger && is_near && matches!(found, b'-' | b'|') && is_gap(byte(self.line, sign + 1));
+        if known {
+            self.at = past_blank(self.line, sign + 1);
+        }
+        known.then_some(found)
+    }
+
+    /// Returns what precedes the text behind a stamp that loggers and transports alike put there: it is
+    /// a logger's if a level follows that no compiler or report prints so: in capitals, brackets or a column.
+    pub(super) fn either(&self) -> Ground {
+        let text = blanks(self.line, self.at);
+        // Indentation is the text's own, but a column for levels may be padded at its left.
+        if text > self.at && !is_common(&self.line[text..run(self.line, text, |b| b.is_ascii_uppercase())]) {
+            return Ground::Bare;
+        }
+        let is_loggers = tag::find(self.line, self.at, Ground::Logger).is_some_and(|tag| {
+            let tagged = self.line.get(tag.start..tag.end).unwrap_or_default();
+            let next = blanks(self.line, tag.end);
+            let is_wide = tag.start == self.at && next > tag.end + 1;
+            let before = self.line[..tag.start].trim_ascii_end().last().copied().unwrap_or_default();
+            let is_parted = matches!(byte(self.line, next), b'|' | b'-') && (tag.start == self.at || before == byte(self.line, next));
+            let word = tagged.split(|b| !b.is_ascii_alphabetic()).rfind(|word| !word.is_empty());
+            is_wide || is_parted || tagged.starts_with(b"[") || word.is_some_and(|word| word.iter().all(u8::is_ascii_uppercase))
+        });
+        if is_loggers { Ground::Logger } else { Ground::Bare }
+    }
+
+    /// Returns what precedes the text behind a full date: most often a logger put it there, and only
+    /// a compiler's word (`till.c:4:2: note: `, `    error: `) or a tab shows that a transport did.
+    pub(super) fn unless_said(&self) -> Ground {
+        let is_said = |tag: Tag| {
+            let word = self.line.get(tag.start..tag.end).unwrap_or_default();
+            tag.start > self.at && byte(self.line, tag.end) == b':' && word != b"err" && word.iter().all(u8::is_ascii_lowercase)
+        };
+        let is_relayed = byte(self.line, self.at) == b'\t' || tag::find(self.line, self.at, Ground::Logger).is_some_and(is_said);
+        if is_relayed { Ground::Bare } else { Ground::Logger }
+    }
+}
+
+/// Whether two blanks part a stamp that ends at `end` from its text, rather than one: programs
+/// indent by an even number of blanks. (An open trace knows better: see `OpenTrace::shown`.)
+pub(super) fn is_padded(line: &[u8], end: usize) -> bool {
+    let gap = run(line, end, |b| b == b' ') - end;
+    gap >= PADDING.len() && gap.is_multiple_of(2)
+}
