@@ -221,11 +221,10 @@ impl OpenTrace {
         self.rivals.iter().any(|rival| rival.may_be_loose(entries))
     }
 
-    /// Whether one of its machines knows commands behind a bare prompt: a crash report shows those to run next.
+    /// Whether one of its machines says that commands behind a bare prompt may be shown in it.
     #[must_use]
     pub fn shows_commands(&self, entries: &Entries) -> bool {
-        let shows = |machine: &Machine| machine.rows.iter().any(|row| row.regex.source().starts_with(r"^\$ "));
-        self.rivals.iter().any(|rival| machine(entries, rival.entry).is_some_and(shows))
+        self.rivals.iter().any(|rival| machine(entries, rival.entry).is_some_and(|machine| machine.shows_commands))
     }
 
     /// Accepts the loose lines so far: a line has shown that the error is over, so they belong to it.

@@ -245,6 +245,8 @@ pub struct Machine {
     pub weak: bool,
     /// Whether a second event with the same key is dropped.
     pub once: bool,
+    /// Whether lines of the trace may show commands behind a bare prompt.
+    pub shows_commands: bool,
 }
 
 /// A row of a machine.

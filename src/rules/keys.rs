@@ -8,7 +8,7 @@ pub(super) fn of(table: Table) -> &'static [&'static str] {
         Table::Border => &[],
         Table::Noise => &["reason", "block", "undecided", "examples"],
         Table::Region => &["open", "close", "max_lines", "absorb", "seal", "pass", "fail", "examples"],
-        Table::Trace => &["rows", "before", "above", "stop", "region", "needs_frame", "crash_last", "once", "generic", "code", "fault", "examples"],
+        Table::Trace => &["rows", "before", "above", "stop", "region", "needs_frame", "crash_last", "once", "shows_commands", "generic", "code", "fault", "examples"],
         Table::Note => &["before", "claimed_by", "max_lines", "waits", "silent", "of_job", "fault", "examples"],
         Table::Rule => &["above", "generic", "leveled", "code", "fault", "examples"],
         Table::Fact => &["fact", "fault", "examples"],
@@ -16,7 +16,7 @@ pub(super) fn of(table: Table) -> &'static [&'static str] {
 }
 
 /// Number of keys.
-const KEYS: usize = 28;
+const KEYS: usize = 29;
 
 /// Returns each key, and whether it is given.
 pub(super) fn given(spec: &EntrySpec) -> [(&'static str, bool); KEYS] {
@@ -39,6 +39,7 @@ pub(super) fn given(spec: &EntrySpec) -> [(&'static str, bool); KEYS] {
         ("needs_frame", spec.needs_frame),
         ("crash_last", spec.crash_last),
         ("once", spec.once),
+        ("shows_commands", spec.shows_commands),
         ("open", spec.open.is_some()),
         ("close", spec.close.is_some()),
         ("max_lines", spec.max_lines.is_some()),

@@ -267,7 +267,18 @@ impl<'k> Reader<'k> {
         let stop = self.optional(spec, "stop", spec.stop.as_ref());
         let rows_in = |state: usize| (0..).zip(&rows).filter(|(_, row)| row.from & (1 << state) != 0).map(|(number, _)| number).collect();
         let rows_of = (0..states.len()).map(|state| State::new(rows_in(state), &rows)).collect();
-        Kind::Trace(Machine { rows, rows_of, states, before, stop, needs_frame: spec.needs_frame, crash_last: spec.crash_last, weak, once: spec.once })
+        Kind::Trace(Machine {
+            rows,
+            rows_of,
+            states,
+            before,
+            stop,
+            needs_frame: spec.needs_frame,
+            crash_last: spec.crash_last,
+            weak,
+            once: spec.once,
+            shows_commands: spec.shows_commands,
+        })
     }
 
     /// Checks the states of a trace: a misspelt state would silently end the trace or never be reached.

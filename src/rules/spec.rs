@@ -179,6 +179,9 @@ pub struct EntrySpec {
     /// For a runner that repeats its failures: no second event with the same group `key` or `name`.
     #[serde(default)]
     pub once: bool,
+    /// For a report that shows commands to run next: a bare prompt (`$ `) in it does not end the trace.
+    #[serde(default)]
+    pub shows_commands: bool,
     /// The line that opens a region.
     pub open: Option<Located>,
     /// The line that ends a region and is not part of it.

@@ -160,7 +160,7 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[
         return Offer::Elsewhere;
     }
     // Few lines of a trace are decoded for anything else.
-    if shown::may_be_prompt(line.text) && shown::is_prompt(line.body()) && !trace.shows_commands(&cx.engine.rules.entries) {
+    if shown::may_be_prompt(line.text) && shown::is_prompt(line.body()) && !trace.shows_commands(entries) {
         trace.keep_loose();
         return Offer::Ended;
     }
