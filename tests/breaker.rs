@@ -95,6 +95,18 @@ fn verdicts_and_answers_count_as_what_they_say() {
     assert!(breaker(&folder, &["check"]).ended(2).err().contains("which breaker"));
 }
 
+/// Rules that cannot be loaded hide nothing: what they would take for a status line counts as an error, and this is said, but once.
+#[test]
+fn what_is_counted_without_rules_is_said_once() {
+    let folder = Folder::new();
+    folder.write("c.toml", "[rules]\nfiles = [\"nope.toml\"]\n");
+    let stderr = "npm ERR! code ELIFECYCLE\nKeyError: 'x'\n";
+    let judged = folder.piped(["judge"], json!({"exit_code": 1, "stderr": stderr}).to_string()).ended(0).out();
+    let done = folder.piped(["breaker", "record", "x", "--config", "c.toml", "--state-dir", "st"], judged.repeat(2)).ended(0);
+    let said = done.err();
+    assert_eq!((said.matches("status lines cannot be told from errors").count(), said.matches("nope.toml").count()), (1, 1), "{said}");
+}
+
 /// The text of an error recorded by hand comes from the history, as for errors that `exec` records.
 #[test]
 fn the_error_that_was_recorded_is_shown() {

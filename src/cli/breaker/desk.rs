@@ -35,6 +35,8 @@ pub(super) struct Desk {
     is_named: bool,
     /// Loaded when first needed.
     engine: OnceCell<Arc<Engine>>,
+    /// What tells a status line from an error; `None`: the rules cannot be loaded, which was said.
+    teller: OnceCell<Option<Arc<Engine>>>,
 }
 
 impl Desk {
@@ -45,7 +47,8 @@ impl Desk {
             config.state_dir.clone_from(folder);
         }
         let flags = flags(place.config.as_deref(), place.state_dir.as_deref());
-        Ok(Self { setup, folder: config.state_dir.clone(), config, flags, is_named: place.state_dir.is_some(), engine: OnceCell::new() })
+        let (engine, teller) = Default::default();
+        Ok(Self { setup, folder: config.state_dir.clone(), config, flags, is_named: place.state_dir.is_some(), engine, teller })
     }
 
     /// Returns the rules and limits by which `siftd judge` reads with this configuration.
@@ -73,7 +76,8 @@ impl Desk {
 
     /// Whether a rule finds status lines. Rules that are not known here do not.
     fn is_status(&self, rule: &str) -> bool {
-        let Ok(engine) = self.engine() else { return false };
+        let complain = |why: &Failure| say(&format!("status lines cannot be told from errors, and count as such: {why}"));
+        let Some(engine) = self.teller.get_or_init(|| self.engine().inspect_err(complain).ok()) else { return false };
         let entries = &engine.rules.entries;
         entries.position(rule).is_some_and(|at| matches!(entries[usize::from(at)].kind, Kind::Note(_)))
     }
