@@ -381,10 +381,16 @@ impl Assembler {
         self.reread
     }
 
-    /// Number of lines that no entry confirmed although not every entry was asked.
+    /// Number of lines that no entry confirmed although not every entry was asked, and of
+    /// those inside records of which not all was asked.
     #[must_use]
     pub fn unasked(&self) -> u64 {
         self.unasked
+    }
+
+    /// Counts lines inside a record of which not all was asked.
+    pub(super) fn add_unasked(&mut self, lines: u64) {
+        self.unasked += lines;
     }
 
     /// Buffers for scans of single lines.

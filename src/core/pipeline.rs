@@ -50,7 +50,7 @@ pub struct Counts {
     /// Lines that were looked at again because an open error gave them back.
     pub reread: u64,
     /// Lines of which not all was asked: those without an event that led to more rules than may be asked about
-    /// one line, and those that repeat a literal more often than is followed up.
+    /// one line, and those that repeat a literal more often than is followed up. The lines of texts inside records count, too.
     pub unasked: u64,
     /// Records of a transcript that are too long to be read.
     pub unread: u64,
@@ -212,7 +212,8 @@ impl Stream {
     /// Returns the totals so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        Counts { reread: self.assembler.reread(), unasked: self.counts.unasked + self.assembler.unasked(), unread: self.transcript.unread(), ..self.counts }
+        let unasked = self.counts.unasked + self.assembler.unasked() + self.transcript.unasked();
+        Counts { reread: self.assembler.reread(), unasked, unread: self.transcript.unread(), ..self.counts }
     }
 
     /// Returns the counts since the last call.

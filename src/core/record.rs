@@ -235,11 +235,12 @@ impl Reading<'_, '_> {
     }
 
     /// Reads a string of the record as lines of a stream of its own, the first of which has number `base`.
-    fn nested(&self, text: &Text, base: u32) -> Vec<Event> {
+    fn nested(&mut self, text: &Text, base: u32) -> Vec<Event> {
         let mut out = Vec::new();
         if self.cx.depth < MAX_DEPTH {
             let place = |number: usize, _| Place { inner: base + number as u32, ..self.line.place.clone() };
-            Assembler::read_text(self.cx, &InnerText { text: &text.text, place: &place, looks_back: false, now: self.line.now() }, &mut out);
+            let inner = InnerText { text: &text.text, place: &place, looks_back: false, now: self.line.now() };
+            self.outer.add_unasked(Assembler::read_text(self.cx, &inner, &mut out));
         }
         out
     }
@@ -280,8 +281,8 @@ fn restates(other: &Event, event: &Event) -> bool {
     beside && said.len() < more.len() && more.contains(&event.text)
 }
 
-/// Whether the string at `pointer` is the name of a test in the reports
-/// of jest, vitest, mocha and pytest: it may mention any error.
+/// Whether the string at `pointer` is the name of a test in the reports of jest, vitest, mocha and pytest: it may mention any
+/// error. Which field says what is the shape of a record, as it is for its message and level: a rule sees only the string.
 fn names_a_test(record: &Record, pointer: &str) -> bool {
     let Some((parent, name)) = pointer.rsplit_once('/') else { return false };
     let beside =

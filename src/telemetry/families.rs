@@ -87,7 +87,7 @@ families! {
     Counter "siftd_source_candidate_lines_total" ["source"] "Lines that the fast search did not rule out.":
         |all, out| out.sources(all, |source| source.candidates.get());
     Counter "siftd_source_truncated_lines_total" ["source"] "Lines longer than max_line_bytes.": |all, out| out.sources(all, |source| source.truncated.get());
-    Counter "siftd_source_unasked_lines_total" ["source"] "Lines that led to more rules, or repeated a literal more often, than is asked of one line.":
+    Counter "siftd_source_unasked_lines_total" ["source"] "Lines, those of texts inside records included, that led to more rules, or repeated a literal more often, than is asked of one line.":
         |all, out| out.sources(all, |source| source.unasked.get());
     Counter "siftd_source_unread_records_total" ["source"] "Records of transcripts that are too long to be read.":
         |all, out| out.sources(all, |source| source.unread.get());

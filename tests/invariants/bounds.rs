@@ -163,7 +163,17 @@ fn invariant_7_a_line_with_every_literal() {
 /// What is not followed up of a line is counted: an error there may be missing.
 #[test]
 fn invariant_7_places_that_are_left_out_are_counted() {
-    for (text, unasked) in [("error: ".repeat(900), 0), ("error: ".repeat(9000), 1), (format!("2026-09-21T10:00:00Z stdout F {}", "error: ".repeat(9000)), 1)] {
+    let many = "error: ".repeat(9000);
+    let result = format!(r#"{{"type":"user","sessionId":"s","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t","is_error":true,"content":"{many}"}}]}}}}"#);
+    for (text, unasked) in [
+        ("error: ".repeat(900), 0),
+        (many.clone(), 1),
+        (format!("2026-09-21T10:00:00Z stdout F {many}"), 1),
+        // The record's own line, and a line inside it.
+        (format!(r#"{{"msg":"{many}"}}"#), 2),
+        // The record of a transcript is read, not searched.
+        (result, 1),
+    ] {
         let (mut stream, mut out) = (stream(&usual()), Vec::new());
         stream.push(format!("{text}\nready\n").as_bytes(), NOW, &mut out);
         stream.finish(NOW, &mut out);

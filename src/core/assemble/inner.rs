@@ -28,32 +28,35 @@ pub fn is_too_long(text: &str) -> bool {
 }
 
 impl Assembler {
-    /// Reads a text inside a record of the stream of `cx`. If its middle is left out, that shows in its events as `truncated`.
-    pub fn read_text(cx: &Context, inner: &InnerText, out: &mut Vec<Event>) {
+    /// Reads a text inside a record of the stream of `cx`; returns the number of its lines of which not all was asked.
+    /// If its middle is left out, that shows in its events as `truncated`.
+    pub fn read_text(cx: &Context, inner: &InnerText, out: &mut Vec<Event>) -> u64 {
         let outer = Context { depth: cx.depth + 1, ..Context::of(cx.engine, cx.origin) };
         let (mut assembler, mut candidates, begun) = (Self::default(), Vec::new(), out.len());
         let is_cut = is_too_long(inner.text);
         let count = if is_cut { inner.text.lines().count() } else { MAX_TEXT_LINES };
         let left_out = MAX_TEXT_LINES / 2..count - MAX_TEXT_LINES / 2;
-        let mut from = 0;
+        let (mut from, mut unasked) = (0, 0);
         for (number, line) in inner.text.split_inclusive('\n').enumerate() {
             let start = from;
             from += line.len();
             if left_out.contains(&number) {
                 // Nothing goes on across the gap.
                 if number == left_out.start {
-                    std::mem::take(&mut assembler).finish(&outer, inner.now, out);
+                    assembler.finish(&outer, inner.now, out);
+                    unasked += std::mem::take(&mut assembler).unasked;
                 }
                 continue;
             }
             let shown = visible(line.trim_end_matches(['\n', '\r']).as_bytes(), None);
             let work = assembler.work();
-            cx.engine.candidates(&shown, &mut work.scratch, &mut work.hits, &mut candidates);
+            unasked += u64::from(cx.engine.candidates(&shown, &mut work.scratch, &mut work.hits, &mut candidates));
             let place = (inner.place)(number, start);
             let back = if inner.looks_back { LookBack::new(&inner.text.as_bytes()[..start], place.num, place.offset, false) } else { LookBack::default() };
             assembler.line(&Context { back, ..outer }, &Line::new(place, &shown, inner.now), &candidates, out);
         }
         assembler.finish(&outer, inner.now, out);
         out[begun..].iter_mut().for_each(|event| event.truncated |= is_cut);
+        unasked + assembler.unasked
     }
 }

@@ -28,8 +28,18 @@ pub struct Scene<'a, 'c> {
     pub now: Timestamp,
 }
 
+/// What is made of what a record says.
+pub struct Outcome<'o> {
+    /// Receives the events.
+    pub events: &'o mut Vec<Event>,
+    /// What became of each step and call.
+    pub rulings: Rulings,
+    /// Lines of steps of which not all was asked.
+    pub unasked: u64,
+}
+
 /// Turns what a record says into events, and rules what became of each step and call.
-pub fn events(scene: &Scene<'_, '_>, memory: &mut Memory, said: Vec<Said>, (out, rulings): (&mut Vec<Event>, &mut Rulings)) {
+pub fn judge(scene: &Scene<'_, '_>, memory: &mut Memory, said: Vec<Said>, outcome: &mut Outcome<'_>) {
     let mut base = 0;
     // Two steps of one record may belong to one call.
     let mut answered: Option<(String, (String, Option<Asked>))> = None;
@@ -39,7 +49,7 @@ pub fn events(scene: &Scene<'_, '_>, memory: &mut Memory, said: Vec<Said>, (out,
             Said::Session(session) => memory.enter(&session),
             Said::Call { id, tool, command } => {
                 memory.call(&id, &tool, command.as_deref().map(asked_for));
-                rulings.add(|| Ruling { step: Step { tool: Some(tool), command, ..Step::fine(None) }, fate: Fate::Called, flag: None });
+                outcome.rulings.add(|| Ruling { step: Step { tool: Some(tool), command, ..Step::fine(None) }, fate: Fate::Called, flag: None });
             }
             Said::Reset(at) => memory.reset(&at),
             Said::Step(mut step) => {
@@ -53,15 +63,16 @@ pub fn events(scene: &Scene<'_, '_>, memory: &mut Memory, said: Vec<Said>, (out,
                 }
                 step.command = asked.as_ref().map(|asked| asked.text.clone());
                 let lines = step.text.lines().count().max(1) as u32;
-                let read = Reading { scene, base, asked };
+                let mut read = Reading { scene, base, asked, unasked: 0 };
                 let fate = match read.event(memory, &step) {
                     Ok(event) => {
-                        out.push(event);
+                        outcome.events.push(event);
                         Fate::Reported
                     }
                     Err(fate) => fate,
                 };
-                rulings.add(|| Ruling { step, fate, flag: None });
+                outcome.unasked += read.unasked;
+                outcome.rulings.add(|| Ruling { step, fate, flag: None });
                 base += lines;
             }
         }
@@ -75,11 +86,13 @@ struct Reading<'a, 'c> {
     base: u32,
     /// What its call asked for, if that is known.
     asked: Option<Asked>,
+    /// Lines so far of which not all was asked.
+    unasked: u64,
 }
 
 impl Reading<'_, '_> {
     /// Returns the event of a failure, or what becomes of the step instead.
-    fn event(&self, memory: &mut Memory, step: &Step) -> Result<Event, Fate> {
+    fn event(&mut self, memory: &mut Memory, step: &Step) -> Result<Event, Fate> {
         let found = match step.flag {
             Flag::Failed => None,
             _ => Some(self.worst(step, self.evidence(step)?).ok_or(Fate::Harmless)?),
@@ -107,10 +120,10 @@ impl Reading<'_, '_> {
     }
 
     /// Returns the worst event that the machines find in `text`, a part of the step's; of equals, the first.
-    fn worst(&self, step: &Step, text: &str) -> Option<Event> {
+    fn worst(&mut self, step: &Step, text: &str) -> Option<Event> {
         let place = |number: usize, offset: usize| Place { num: number as u64 + 1, offset: offset as u64, inner: 0, ..self.scene.place.clone() };
         let mut found = Vec::new();
-        Assembler::read_text(self.scene.cx, &InnerText { text, place: &place, looks_back: true, now: self.scene.now }, &mut found);
+        self.unasked += Assembler::read_text(self.scene.cx, &InnerText { text, place: &place, looks_back: true, now: self.scene.now }, &mut found);
         let mut event = found.into_iter().reduce(|best, next| if next.severity > best.severity { next } else { best })?;
         event.inner = self.base + lines_before(&step.text, text) as u32 + (event.line_num as u32).saturating_sub(1);
         Some(event)

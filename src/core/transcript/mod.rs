@@ -42,9 +42,10 @@ mod step;
 mod swe;
 
 pub use account::{Account, Fate, Made, Ruling, Speaker};
-use account::{Accounts, Rulings};
+use account::Accounts;
 pub use document::{Document, Found};
 pub use format::Format;
+use judge::Outcome;
 pub use judge::Scene;
 pub use memory::Memory;
 pub use step::{Flag, Said, Step, Who};
@@ -78,6 +79,8 @@ pub struct Transcript {
     accounts: Accounts,
     /// Records that are too long to be read.
     unread: u64,
+    /// Lines of steps of which not all was asked.
+    unasked: u64,
 }
 
 /// What a line turned out to be.
@@ -101,7 +104,7 @@ impl Transcript {
     pub fn resume(mode: Mode, lines: u64, memory: Option<&Memory>) -> Self {
         let memory = memory.cloned();
         let markdown = memory.as_ref().and_then(|known| Markdown::of(known.format()));
-        Self { mode, seen_lines: lines, memory, markdown, accounts: Accounts::default(), unread: 0 }
+        Self { mode, seen_lines: lines, memory, markdown, ..Self::default() }
     }
 
     /// Looks for the first record among whole lines. Returns where it
@@ -154,9 +157,10 @@ impl Transcript {
         if let Some(markdown) = &mut self.markdown {
             let mut said = Vec::new();
             markdown.line(line, scene.place, &mut said);
-            let mut rulings = self.accounts.rulings();
-            judge::events(scene, memory, said, (out, &mut rulings));
-            self.accounts.add_steps(rulings);
+            let mut outcome = Outcome { events: out, rulings: self.accounts.rulings(), unasked: 0 };
+            judge::judge(scene, memory, said, &mut outcome);
+            self.unasked += outcome.unasked;
+            self.accounts.add_steps(outcome.rulings);
             return Read::Record;
         }
         let line = trimmed(line);
@@ -172,12 +176,14 @@ impl Transcript {
             self.accounts.add((num, num), || if is_cut { Made::TooLong } else { Made::Broken });
             return Read::Record;
         };
-        let rulings = read_record(scene, memory, &record, (out, self.accounts.rulings()));
+        let mut outcome = Outcome { events: out, rulings: self.accounts.rulings(), unasked: 0 };
+        let is_known = read_record(scene, memory, &record, &mut outcome);
         // A record without a type belongs to another program.
-        if rulings.is_none() && record.get("type").is_none() {
+        if !is_known && record.get("type").is_none() {
             return Read::Foreign;
         }
-        self.accounts.add((num, num), || Made::of(&record, rulings));
+        self.unasked += outcome.unasked;
+        self.accounts.add((num, num), || Made::of(&record, is_known.then_some(outcome.rulings)));
         Read::Record
     }
 
@@ -189,8 +195,10 @@ impl Transcript {
             return;
         }
         let (Some(memory), Some(record)) = (&mut self.memory, json::parse(&element.bytes)) else { return };
-        let rulings = read_record(scene, memory, &record, (out, self.accounts.rulings()));
-        self.accounts.add((element.num, element.last), || Made::of(&record, rulings));
+        let mut outcome = Outcome { events: out, rulings: self.accounts.rulings(), unasked: 0 };
+        let is_known = read_record(scene, memory, &record, &mut outcome);
+        self.unasked += outcome.unasked;
+        self.accounts.add((element.num, element.last), || Made::of(&record, is_known.then_some(outcome.rulings)));
     }
 
     /// Returns how many records were too long to be read.
@@ -199,14 +207,21 @@ impl Transcript {
         self.unread
     }
 
+    /// Returns how many lines of steps were not asked in full.
+    #[must_use]
+    pub fn unasked(&self) -> u64 {
+        self.unasked
+    }
+
     /// Ends the transcript.
     pub fn finish(&mut self, scene: &Scene<'_, '_>, out: &mut Vec<Event>) {
         if let (Some(memory), Some(markdown)) = (&mut self.memory, &mut self.markdown) {
             let mut said = Vec::new();
             markdown.finish(&mut said);
-            let mut rulings = self.accounts.rulings();
-            judge::events(scene, memory, said, (out, &mut rulings));
-            self.accounts.add_steps(rulings);
+            let mut outcome = Outcome { events: out, rulings: self.accounts.rulings(), unasked: 0 };
+            judge::judge(scene, memory, said, &mut outcome);
+            self.unasked += outcome.unasked;
+            self.accounts.add_steps(outcome.rulings);
         }
     }
 
@@ -239,15 +254,15 @@ impl Transcript {
     }
 }
 
-/// Reads a record; returns `rulings` on what it says, or `None` if no format knows it.
-fn read_record(scene: &Scene<'_, '_>, memory: &mut Memory, record: &Value, (out, mut rulings): (&mut Vec<Event>, Rulings)) -> Option<Rulings> {
+/// Reads a record; returns whether a format knows it.
+fn read_record(scene: &Scene<'_, '_>, memory: &mut Memory, record: &Value, outcome: &mut Outcome<'_>) -> bool {
     let mut said = Vec::new();
     let known = memory.format().read(record, &mut said) || Format::JSON.iter().any(|other| other.knows(record) && other.read(record, &mut said));
     let place = Place { time: json::time(record, scene.now).or(scene.place.time), ..scene.place.clone() };
-    known.then(|| {
-        judge::events(&Scene { place: &place, ..*scene }, memory, said, (out, &mut rulings));
-        rulings
-    })
+    if known {
+        judge::judge(&Scene { place: &place, ..*scene }, memory, said, outcome);
+    }
+    known
 }
 
 /// Returns the format that a line of the head shows.
