@@ -1,11 +1,19 @@
 //! Runs a user's command as a hook: program and arguments without a shell, a record on its stdin, its output sent to
-//! stderr, and a time limit.
+//! stderr, and a time limit. No text from a log ever becomes part of a command line.
 
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use rustix::process::Pid;
+
+/// Most records that may wait for a command.
+const MAX_WAITING: usize = 64;
 /// Longest time that a command may run.
 const LIMIT: Duration = Duration::from_secs(30);
 /// Between two checks whether the command has ended.
@@ -48,9 +56,103 @@ fn ended(child: &mut Child, limit: Duration) -> io::Result<()> {
     }
 }
 
+/// What a command is run for, and how.
+pub struct Hook {
+    /// The option that names it, for messages.
+    pub option: &'static str,
+    /// Program and arguments.
+    pub argv: Vec<String>,
+    /// Starts it.
+    pub spawn: fn(&mut Command) -> io::Result<Child>,
+    /// Tells the user that a run has failed, or was left out.
+    pub tell: fn(&str),
+}
+
+/// Runs a command for one record after another, on a thread of its own.
+pub struct HookQueue {
+    option: &'static str,
+    tell: fn(&str),
+    sender: SyncSender<Vec<u8>>,
+    running: Arc<AtomicI32>,
+    thread: JoinHandle<()>,
+}
+
+impl HookQueue {
+    /// Starts the thread.
+    #[must_use]
+    pub fn new(hook: Hook) -> Self {
+        let (option, tell) = (hook.option, hook.tell);
+        let (sender, records) = sync_channel(MAX_WAITING);
+        let running = Arc::new(AtomicI32::new(0));
+        let pid = running.clone();
+        let thread = std::thread::spawn(move || serve(&hook, &records, &pid));
+        Self { option, tell, sender, running, thread }
+    }
+
+    /// Queues a run for a record; if too many wait, this one is left out, which is told.
+    pub fn call(&self, record: Vec<u8>) {
+        if let Err(TrySendError::Full(_)) = self.sender.try_send(record) {
+            (self.tell)(&format!("{}: {MAX_WAITING} records are waiting for it; one is left out", self.option));
+        }
+    }
+
+    /// The process of the command that runs now, if any.
+    #[must_use]
+    pub fn running(&self) -> Option<Pid> {
+        Pid::from_raw(self.running.load(Ordering::Relaxed))
+    }
+
+    /// Waits until the command has run for all waiting records.
+    pub fn finish(self) {
+        drop(self.sender);
+        // A panic in the thread has already been reported.
+        let _ = self.thread.join();
+    }
+}
+
+fn serve(hook: &Hook, records: &Receiver<Vec<u8>>, running: &AtomicI32) {
+    let spawn = |command: &mut Command| {
+        let child = (hook.spawn)(command)?;
+        running.store(i32::try_from(child.id()).unwrap_or_default(), Ordering::Relaxed);
+        Ok(child)
+    };
+    for record in records {
+        if let Err(error) = run(&hook.argv, &record, spawn) {
+            (hook.tell)(&format!("{} {}: {error}", hook.option, hook.argv.first().map_or("", String::as_str)));
+        }
+        running.store(0, Ordering::Relaxed);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_runs_for_each_record_in_order_before_the_queue_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("out");
+        let argv = ["sh", "-c", "cat >> \"$0\"", out.to_str().unwrap()].map(str::to_owned).to_vec();
+        let queue = HookQueue::new(Hook { option: "test", argv, spawn: Command::spawn, tell: |text| panic!("{text}") });
+        for record in ["a\n", "b\n", "c\n"] {
+            queue.call(record.into());
+        }
+        queue.finish();
+        assert_eq!(std::fs::read_to_string(out).unwrap(), "a\nb\nc\n");
+    }
+
+    #[test]
+    fn what_finds_no_room_is_left_out_and_told() {
+        static TOLD: AtomicI32 = AtomicI32::new(0);
+        let tell = |text: &str| {
+            assert_eq!(text, "--on-blocking: 64 records are waiting for it; one is left out");
+            TOLD.fetch_add(1, Ordering::Relaxed);
+        };
+        let (sender, records) = sync_channel(MAX_WAITING);
+        let queue = HookQueue { option: "--on-blocking", tell, sender, running: Arc::default(), thread: std::thread::spawn(|| ()) };
+        (0..MAX_WAITING + 2).for_each(|_| queue.call(Vec::new()));
+        assert_eq!((TOLD.load(Ordering::Relaxed), records.try_iter().count()), (2, MAX_WAITING));
+    }
 
     fn ran(argv: &[&str], record: &[u8]) -> io::Result<()> {
         run(&argv.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>(), record, Command::spawn)

@@ -19,7 +19,7 @@ use crate::core::retry;
 use crate::core::text::Hex;
 use crate::digest::{Form, Quoted};
 use crate::exec::guard::Guard;
-use crate::exec::hook::Hook;
+use crate::exec::on_blocking::OnBlocking;
 use crate::exec::journal::{Journal, Ready};
 use crate::exec::policy::Retries;
 use crate::exec::signals::Signals;
@@ -60,7 +60,7 @@ pub fn exec(args: ExecArgs) -> Result<ExitCode, Failure> {
     let order = Order { guard, verdict: files.verdict, ..order(&args, around, files.digest) };
     let loading = load(&args, ready.clone());
     let envelope = Envelope { host: identity::host(), name: "exec".into(), kind: "command", argv: argv::shown(&args.command), ..Envelope::default() };
-    let journal = Journal::new(ready, envelope, uid(0, Io::Stdout), files.events, hook.map(Hook::new));
+    let journal = Journal::new(ready, envelope, uid(0, Io::Stdout), files.events, hook.map(OnBlocking::new));
     let journal = journal.with_memory(memory.filter(|(_, config)| config.history.enabled).map(|(memory, _)| memory)).with_quoted(quoted);
     let code = exec::run(order, journal, &signals)?;
     if let Some(Err(panic)) = loading.map(JoinHandle::join) {

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,13 +12,13 @@ use std::time::{Duration, Instant};
 
 use super::begin::{reason, take};
 use super::deliver::placed;
-use super::on_open::OnOpen;
 use super::plan::Obstacles;
 use super::pulse::Beat;
 use super::sinks::Sinks;
 use super::wake::{Early, Stop, Wake};
 use crate::core::event::Timestamp;
 use crate::delivery::{Batch, Chunk, Uid};
+use crate::hook::{Hook, HookQueue};
 use crate::sinks::choose::Choose;
 use crate::sources::clock::now;
 use crate::state::committer::Committer;
@@ -87,7 +88,7 @@ pub(super) struct Commits {
     pub stop: Arc<Stop>,
     pub beat: Arc<Beat>,
     /// Runs the command for breakers that have opened.
-    pub on_open: Option<OnOpen>,
+    pub on_open: Option<HookQueue>,
 }
 
 /// Repeats a step of the start until there is room for it. Returns `false` if the daemon was told to stop meanwhile.
@@ -130,8 +131,14 @@ pub(super) fn start(mut commits: Commits) -> JoinHandle<()> {
         }
         commits.queue.close();
         commits.committer.outbox().close();
-        commits.on_open.take().into_iter().for_each(OnOpen::finish);
+        commits.on_open.take().into_iter().for_each(HookQueue::finish);
     })
+}
+
+/// Returns what runs the command for breakers that open; `None` if there is no command.
+fn on_open(argv: &[String]) -> Option<HookQueue> {
+    let tell = |text: &str| tracing::warn!("{text}");
+    (!argv.is_empty()).then(|| HookQueue::new(Hook { option: "on_open", argv: argv.to_vec(), spawn: Command::spawn, tell }))
 }
 
 impl Commits {
@@ -188,7 +195,7 @@ impl Commits {
         metrics().outbox_max_bytes.set(room.outbox_max);
         if room.on_open != *told {
             told.clone_from(&room.on_open);
-            self.on_open = OnOpen::new(room.on_open.clone());
+            self.on_open = on_open(&room.on_open);
         }
         room
     }

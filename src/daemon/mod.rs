@@ -26,7 +26,6 @@ mod clock;
 mod commit;
 mod deliver;
 mod end;
-mod on_open;
 mod plan;
 mod pulse;
 mod reload;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::json;
 
-use super::hook::Hook;
+use super::on_blocking::OnBlocking;
 use super::{pump, tell};
 use crate::config::Retry as RetryConfig;
 use crate::core::engine::Engine;
@@ -39,7 +39,7 @@ pub struct Journal {
     events: Option<Mutex<File>>,
     /// A record could not be written.
     lost: AtomicBool,
-    hook: Option<Hook>,
+    hook: Option<OnBlocking>,
     memory: Option<Memory>,
     /// The digests that the command was given of its last run.
     quoted: Quoted,
@@ -63,7 +63,7 @@ pub struct Coming<'a> {
 impl Journal {
     /// Creates a journal to which nothing has been written.
     #[must_use]
-    pub fn new(ready: Arc<OnceLock<Ready>>, envelope: Envelope, uid: [u8; 16], events: Option<File>, hook: Option<Hook>) -> Self {
+    pub fn new(ready: Arc<OnceLock<Ready>>, envelope: Envelope, uid: [u8; 16], events: Option<File>, hook: Option<OnBlocking>) -> Self {
         let (lost, complained) = (AtomicBool::new(false), AtomicBool::new(false));
         Self { ready, envelope, uid, events: events.map(Mutex::new), lost, hook, memory: None, quoted: Quoted::default(), complained }
     }
@@ -151,7 +151,7 @@ impl Journal {
     /// The process of a hook that is running.
     #[must_use]
     pub fn stranger(&self) -> Option<rustix::process::Pid> {
-        self.hook.as_ref().and_then(Hook::running)
+        self.hook.as_ref().and_then(OnBlocking::running)
     }
 
     /// Whether a record could not be written, which has been reported.
@@ -162,7 +162,7 @@ impl Journal {
 
     /// Waits for the hook to finish.
     pub fn finish(self) {
-        self.hook.into_iter().for_each(Hook::finish);
+        self.hook.into_iter().for_each(OnBlocking::finish);
     }
 
     /// Starts a record with the members that all kinds share.

@@ -7,7 +7,7 @@ pub mod attempt;
 mod borrowed;
 mod family;
 pub mod guard;
-pub mod hook;
+pub mod on_blocking;
 mod input;
 pub mod journal;
 pub mod keeper;
