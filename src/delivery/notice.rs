@@ -14,6 +14,8 @@ pub enum Why {
     RateLimit,
     /// A sink was behind by more than `outbox_max`, and is configured to drop records then.
     OutboxFull,
+    /// More transitions of breakers than are kept came while no `run` wrote their records.
+    TransitionsFull,
     /// The state was damaged: records that waited in it could not be read, or the position of a source was lost.
     StateLost,
     /// Datagrams that the kernel dropped because nobody read them in time.
@@ -33,6 +35,7 @@ impl Why {
             Self::RotatedAway => "rotated_away",
             Self::RateLimit => "rate_limit",
             Self::OutboxFull => "outbox_full",
+            Self::TransitionsFull => "transitions_full",
             Self::StateLost => "state_lost",
             Self::UdpLoss => "udp_loss",
             Self::DatagramCut => "datagram_cut",

@@ -17,6 +17,9 @@ CREATE TABLE transition (seq INTEGER PRIMARY KEY, name TEXT NOT NULL, body BLOB 
 CREATE INDEX transition_waits ON transition (seq) WHERE waits = 1;
 ";
 
+/// How many transitions were left out before a `run` could write their records, and since when; since version 7. It has at most one row.
+pub(super) const LEFT_OUT: &str = "CREATE TABLE left_out (count INTEGER NOT NULL, since INTEGER NOT NULL);";
+
 /// The columns of a row.
 pub(super) const COLUMNS: &str =
     "name, unit, state, since, trip, trip_signature, is_probe, transient, transient_last, last, counts, source, kind, path, last_id, why";
@@ -33,6 +36,11 @@ pub fn name_of(kind: &str, value: &str) -> String {
     let mut name = format!("{kind}:{value}");
     name.truncate(name.floor_char_boundary(MAX_NAME_BYTES));
     name
+}
+
+/// Returns the label of what belongs to no stream: the breakers of runs.
+pub(super) fn label() -> Label {
+    Label { source: "breaker".to_owned(), kind: "command", ..Label::default() }
 }
 
 /// A breaker and what is stored with it.
@@ -117,21 +125,42 @@ pub(super) fn remove(db: &Connection, name: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Keeps the record of a transition. With `waits`, a `run` on this state is to write the record.
-pub(super) fn add_transition(db: &Connection, name: &str, body: &[u8], waits: bool) -> Result<(), StoreError> {
+/// Keeps the record of a transition made at `now`. With `waits`, a `run` on this state is to write
+/// the record. The oldest make room; those of them that still wait are counted.
+pub(super) fn add_transition(db: &Connection, name: &str, (body, now): (&[u8], Timestamp), waits: bool) -> Result<(), StoreError> {
     db.prepare_cached("INSERT INTO transition (name, body, waits) VALUES (?1, ?2, ?3)")?.execute(params![name, body, waits])?;
-    db.prepare_cached("DELETE FROM transition WHERE seq <= ?1")?.execute([db.last_insert_rowid() - MAX_TRANSITIONS])?;
+    let last = db.last_insert_rowid() - MAX_TRANSITIONS;
+    let unwritten: i64 = db.prepare_cached("SELECT count(*) FROM transition WHERE waits = 1 AND seq <= ?1")?.query_row([last], |row| row.get(0))?;
+    if unwritten > 0 && db.prepare_cached("UPDATE left_out SET count = count + ?1")?.execute([unwritten])? == 0 {
+        db.prepare_cached("INSERT INTO left_out VALUES (?1, ?2)")?.execute([unwritten, now.0])?;
+    }
+    db.prepare_cached("DELETE FROM transition WHERE seq <= ?1")?.execute([last])?;
     Ok(())
 }
 
-/// Takes the records that other processes have left for this one; from now on this process writes them.
-pub(super) fn take_waiting(db: &Connection) -> Result<Vec<Vec<u8>>, StoreError> {
+/// What other processes have left for a `run` to write.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Waiting {
+    /// The records, oldest first.
+    pub records: Vec<Vec<u8>>,
+    /// How many older ones found no room, and since when.
+    pub left_out: Option<(u64, Timestamp)>,
+}
+
+/// Takes what other processes have left for this one; from now on this process writes it.
+pub(super) fn take_waiting(db: &Connection) -> Result<Waiting, StoreError> {
     let mut all = db.prepare_cached("SELECT body FROM transition WHERE waits = 1 ORDER BY seq")?;
-    let bodies: Vec<Vec<u8>> = all.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
-    if !bodies.is_empty() {
-        db.prepare_cached("UPDATE transition SET waits = 0 WHERE waits = 1")?.execute([])?;
+    let records: Vec<Vec<u8>> = all.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    if records.is_empty() {
+        return Ok(Waiting::default());
     }
-    Ok(bodies)
+    db.prepare_cached("UPDATE transition SET waits = 0 WHERE waits = 1")?.execute([])?;
+    let mut left_out = db.prepare_cached("SELECT count, since FROM left_out")?;
+    let left_out = left_out.query_row([], |row| Ok((row.get::<_, i64>(0)? as u64, Timestamp(row.get(1)?)))).optional()?;
+    if left_out.is_some() {
+        db.prepare_cached("DELETE FROM left_out")?.execute([])?;
+    }
+    Ok(Waiting { records, left_out })
 }
 
 /// Returns the records of the last transitions, oldest first, of one breaker or of all.
@@ -205,7 +234,7 @@ mod tests {
     #[test]
     fn a_breaker_comes_back_as_it_was_kept() {
         let db = Connection::open_in_memory().unwrap();
-        db.execute_batch(TABLES).unwrap();
+        db.execute_batch(&[TABLES, LEFT_OUT].concat()).unwrap();
         let label = Label { source: "agent".into(), kind: "tcp", path: "a.log".into(), ..Label::default() };
         let mut kept = Kept { last_id: "aa".into(), why: "fatal".into(), ..Kept::new(Unit::Run, label, Timestamp(1)) };
         for (at, fatal) in [(2, None), (3, Some(None)), (4, Some(Some(Hex::new([7; 16]))))] {
@@ -220,7 +249,7 @@ mod tests {
     #[test]
     fn rows_are_bounded_and_open_ones_stay_longest() {
         let db = Connection::open_in_memory().unwrap();
-        db.execute_batch(TABLES).unwrap();
+        db.execute_batch(&[TABLES, LEFT_OUT].concat()).unwrap();
         let mut kept = Kept::new(Unit::Run, Label::default(), Timestamp(0));
         kept.breaker.state = State::Open;
         put(&db, "open", &kept).unwrap();
@@ -234,11 +263,13 @@ mod tests {
         let left = all(&db).unwrap();
         assert!(left.len() as i64 <= MAX_BREAKERS && find(&db, "open").unwrap().is_some() && find(&db, "task:0").unwrap().is_none());
         for n in 0..2 * MAX_TRANSITIONS {
-            add_transition(&db, "x", n.to_string().as_bytes(), n % 2 == 0).unwrap();
+            add_transition(&db, "x", (n.to_string().as_bytes(), Timestamp(n)), n % 2 == 0).unwrap();
         }
         assert_eq!(transitions(&db, None, 9999).unwrap().len() as i64, MAX_TRANSITIONS);
-        assert_eq!(take_waiting(&db).unwrap().len() as i64, MAX_TRANSITIONS / 2);
-        assert!(take_waiting(&db).unwrap().is_empty());
+        let waiting = take_waiting(&db).unwrap();
+        let half = MAX_TRANSITIONS / 2;
+        assert_eq!((waiting.records.len() as i64, waiting.left_out), (half, Some((half as u64, Timestamp(MAX_TRANSITIONS)))));
+        assert_eq!(take_waiting(&db).unwrap(), Waiting::default());
         assert_eq!(transitions(&db, Some("x"), 2).unwrap(), [b"1998", b"1999"]);
     }
 

@@ -193,8 +193,7 @@ impl Shared {
         step: &dyn Fn(&mut Breaker) -> Vec<Transition>,
     ) -> Result<Changed, String> {
         self.change(now, |_, tx| {
-            let label = Label { source: "breaker".to_owned(), kind: "command", path: String::new(), ..Label::default() };
-            let mut kept = breakers::find(tx.db(), name)?.unwrap_or_else(|| Kept::new(Unit::Run, label, now));
+            let mut kept = breakers::find(tx.db(), name)?.unwrap_or_else(|| Kept::new(Unit::Run, breakers::label(), now));
             let before = kept.clone();
             let transitions = step(&mut kept.breaker);
             let mut made: Vec<Made> = Vec::new();
@@ -203,7 +202,7 @@ impl Shared {
             for Made { label, notice, opens, .. } in made {
                 let mut record = Vec::new();
                 write(&mut record, &label, &notice, now);
-                breakers::add_transition(tx.db(), name, &record, true)?;
+                breakers::add_transition(tx.db(), name, (&record, now), true)?;
                 if opens {
                     opened = Some(record.clone());
                 }

@@ -308,9 +308,20 @@ fn a_state_of_the_first_form_is_brought_up() {
     rig.stop(&world);
     let state = world.folder.path().join("state");
     let old = rusqlite::Connection::open(state.join("siftd.db")).unwrap();
-    for table in
-        ["history", "history_tail", "history_size", "history_alias", "history_recipe", "history_former", "hour", "breaker", "transition", "silence", "loss"]
-    {
+    for table in [
+        "history",
+        "history_tail",
+        "history_size",
+        "history_alias",
+        "history_recipe",
+        "history_former",
+        "hour",
+        "breaker",
+        "transition",
+        "left_out",
+        "silence",
+        "loss",
+    ] {
         old.execute_batch(&format!("DROP TABLE \"{table}\"")).unwrap();
     }
     old.execute_batch("ALTER TABLE withheld DROP COLUMN kind; PRAGMA user_version = 1").unwrap();

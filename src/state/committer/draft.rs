@@ -6,7 +6,7 @@ use super::body::Body;
 use super::{Committer, WriteNotice};
 use crate::core::event::Timestamp;
 use crate::core::pipeline::BEFORE_BYTES;
-use crate::delivery::{Batch, Label, Mark, Uid};
+use crate::delivery::{Batch, Label, Mark, Missed, Notice, Uid, Why, derived_id};
 use crate::state::breakers;
 use crate::state::ledger;
 use crate::state::store::{StoreError, Tx};
@@ -51,7 +51,14 @@ impl Committer {
     /// Drafts what other processes have left, and what the passing of time has changed.
     fn draft_changes(&mut self, tx: &Tx<'_>, draft: &mut Draft) -> Result<(), StoreError> {
         if self.ledger.begin(tx)? {
-            breakers::take_waiting(tx.db())?.iter().for_each(|record| draft.body.add(record, None));
+            let waiting = breakers::take_waiting(tx.db())?;
+            if let Some((count, since)) = waiting.left_out {
+                let now = draft.body.now;
+                let id = derived_id("gap", &[b"transitions", &since.0.to_be_bytes(), &now.0.to_be_bytes()]);
+                let gap = Notice::Gap { id, why: Why::TransitionsFull, missed: Missed::Events(count), from: since, to: now };
+                draft.body.notice(&breakers::label(), &gap);
+            }
+            waiting.records.iter().for_each(|record| draft.body.add(record, None));
         }
         let mut made = Vec::new();
         self.ledger.pass(draft.body.now, &mut made);

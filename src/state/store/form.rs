@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use super::StoreError;
 
 /// The version of the tables; older ones are upgraded to it.
-pub(super) const VERSION: i64 = 6;
+pub(super) const VERSION: i64 = 7;
 /// "sftd": marks the file as ours.
 pub(super) const APPLICATION_ID: i64 = 0x7366_7464;
 /// Settings in use. The cache is small: memory is bounded, and the system caches the file. The log grows to 16 MiB before it is copied

@@ -243,6 +243,9 @@ impl Store {
         if version < 6 {
             tx.execute_batch(LOSS)?;
         }
+        if version < 7 {
+            tx.execute_batch(breakers::LEFT_OUT)?;
+        }
         if version < VERSION {
             tx.execute_batch(&format!("PRAGMA user_version={VERSION}; PRAGMA application_id={APPLICATION_ID};"))?;
         }
