@@ -16,6 +16,7 @@ use super::lookback::{self, LookBack};
 use super::patience::Patience;
 use super::prefilter::{Hit, Marks, Scratch};
 use super::redact::{ContextKey, KeyBlock};
+use super::shown;
 use super::transcript::{Read, Transcript};
 use super::visible::visible;
 
@@ -322,8 +323,7 @@ impl Stream {
             return;
         }
         let mut found = hits.iter().filter(|hit| hit.literal != DRESSED);
-        // Travis overwrites its markers with the command that begins.
-        let hit = if raw.line().starts_with(b"travis_") { found.next_back() } else { found.next() };
+        let hit = if shown::is_overwritten(raw.line()) { found.next_back() } else { found.next() };
         let text = visible(raw.line(), hit.map(|hit| hit.pos as usize + framed.from - raw.from));
         let mut candidates = std::mem::take(&mut self.work.candidates);
         let in_place = std::ptr::eq(text.as_ptr(), raw.line().as_ptr()) && !hits.iter().any(|hit| hit.literal == DRESSED);

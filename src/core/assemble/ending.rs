@@ -83,7 +83,8 @@ fn is_numbered(text: &[u8]) -> bool {
 /// Whether the text is a ruler: one repeated sign, possibly around a heading.
 fn is_ruler(text: &[u8]) -> bool {
     const LONG: usize = 4;
-    // Go's test results.
+    // Go's test results have the shape of a heading. Their rules are not asked here: of one line, they say neither that
+    // another test's lines follow nor that the error's go on.
     if [b"--- PASS:", b"--- FAIL:", b"--- SKIP:"].iter().any(|status| text.starts_with(*status)) {
         return false;
     }

@@ -64,6 +64,13 @@ pub fn begins_step(line: &[u8]) -> bool {
     }
 }
 
+/// Whether the raw line begins with a mark that its runner overwrites with the command that begins, so that of all pieces of the
+/// line the last one counts. Which piece a rule sees is settled before any rule is asked, so no rule can say this.
+#[must_use]
+pub fn is_overwritten(raw: &[u8]) -> bool {
+    raw.starts_with(b"travis_")
+}
+
 /// Whether such a mark may stand in the text, behind whatever precedes it. Most lines have no sign of one, and need not be decoded to tell.
 #[must_use]
 pub fn may_begin_step(text: &[u8]) -> bool {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::CommandLine;
 use super::memory::kept;
+use super::phrases;
 use crate::core::engine::Engine;
 use crate::core::extract::secretless;
 
@@ -52,8 +53,7 @@ impl Asked {
     #[must_use]
     pub fn own<'o>(&self, output: &'o str) -> &'o str {
         let name = self.speaker.as_str();
-        let begins = |head: &str| output.trim_start().starts_with(head);
-        if name == "git" && (begins("fatal: ") || begins("error: ") && !self.prints_file) {
+        if phrases::speaks(name, output.trim_start(), self.prints_file) {
             return output;
         }
         let is_own = |line: &&str| line.trim_end().is_empty() || !name.is_empty() && line.strip_prefix(name).is_some_and(|rest| rest.starts_with(": "));
@@ -77,6 +77,7 @@ mod tests {
         assert_eq!(own("cat", "cat: nosuch: No such file or directory\n"), 39);
         assert_eq!(own("cat", "cat: nosuch: No such file\nERROR: quoted"), 26);
         assert_eq!(own("git", "fatal: bad revision\nUse '--'"), 28);
+        assert_eq!(own("cat", "fatal: bad revision"), 0);
         for (speaker, output) in [("", "cat: x"), ("cat", ""), ("cat", "make: *** [all] Error 2"), ("git", "commit 1\nfatal: x")] {
             assert_eq!(own(speaker, output), 0, "{output}");
         }

@@ -44,16 +44,10 @@ impl<'a> CommandLine<'a> {
         self.deciding().map(|command| command.bare().split([' ', '\n']).next().unwrap_or_default().to_owned()).unwrap_or_default()
     }
 
-    /// Whether git prints the text of a file, which may begin with any word. If it cannot, its own word is `fatal`.
+    /// Whether the last command that says something of its own prints the text of a file, which may begin with any word.
     #[must_use]
     pub fn prints_file(&self) -> bool {
-        let bare = self.deciding().map(Command::bare).unwrap_or_default();
-        let mut words = bare.split_ascii_whitespace();
-        match (words.next(), words.next()) {
-            (Some("git"), Some("cat-file")) => true,
-            (Some("git"), Some("show")) => words.any(|word| !word.starts_with('-') && word.contains(':')),
-            _ => false,
-        }
+        self.deciding().is_some_and(|command| shell().prints_file(&command.bare()))
     }
 
     /// Whether a command may have failed although the exit code is 0, and no part of the line shows what is written

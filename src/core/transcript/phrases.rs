@@ -16,6 +16,7 @@ struct Phrases {
     retrying: Words,
     failing: Words,
     showing: Showing,
+    speaking: Vec<Speaking>,
     shell: ShellWords,
     answering: Answering,
 }
@@ -47,6 +48,16 @@ struct Fault {
 struct Showing {
     tools: Vec<String>,
     commands: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Speaking {
+    command: String,
+    begins: Vec<String>,
+    maybe: Vec<String>,
+    printing: Vec<String>,
+    printing_place: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -136,6 +147,13 @@ fn is_edit(line: &str) -> bool {
     line.split_once(['a', 'c', 'd']).is_some_and(|(from, to)| is_range(from) && is_range(to))
 }
 
+/// Whether `output` begins with words by which the command `name` speaks of itself. `prints_file`: what it shows may begin with any word.
+pub fn speaks(name: &str, output: &str, prints_file: bool) -> bool {
+    let begins = |words: &[String]| words.iter().any(|word| output.starts_with(word.as_str()));
+    let mut known = phrases().speaking.iter().filter(|known| known.command == name);
+    known.any(|known| begins(&known.begins) || !prints_file && begins(&known.maybe))
+}
+
 /// Whether the tool only shows what is written somewhere.
 pub fn shows(tool: &str) -> bool {
     phrases().showing.tools.iter().any(|known| known == tool)
@@ -158,6 +176,12 @@ impl Shell<'_> {
     /// Whether the command only shows what is written somewhere.
     pub fn shows(&self, command: &str) -> bool {
         is_one_of(command, &self.0.showing.commands)
+    }
+
+    /// Whether the command prints the text of a file, though it speaks of itself in words of its own.
+    pub fn prints_file(&self, command: &str) -> bool {
+        let names_place = || command.split_ascii_whitespace().any(|word| !word.starts_with('-') && word.contains(':'));
+        self.0.speaking.iter().any(|known| is_one_of(command, &known.printing) || is_one_of(command, &known.printing_place) && names_place())
     }
 
     /// Whether an exit code of 1 is an answer of the command.
