@@ -1,7 +1,6 @@
 //! The thread that commits: gathers what has arrived, at most fifty times a second, and retries while the disk
 //! is full. Marks without events wait a little longer: losing one only means reading some bytes again.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,12 +11,13 @@ use std::time::{Duration, Instant};
 
 use super::begin::{reason, take};
 use super::deliver::placed;
+use super::pending::Pending;
 use super::plan::Obstacles;
 use super::pulse::Beat;
 use super::sinks::Sinks;
 use super::wake::{Early, Stop, Wake};
 use crate::core::event::Timestamp;
-use crate::delivery::{Batch, Chunk, Uid};
+use crate::delivery::{Batch, Chunk};
 use crate::hook::{Hook, HookQueue};
 use crate::sinks::choose::Choose;
 use crate::sources::clock::now;
@@ -49,33 +49,7 @@ pub(super) struct Room {
     pub on_open: Vec<String>,
 }
 
-/// The messages that wait for a commit.
-#[derive(Default)]
-struct Messages {
-    /// Those of the next commit.
-    due: Vec<ControlMessage>,
-    /// New sources. One may count as known only once all its files are: otherwise they would be read from their beginning.
-    sources: Vec<ControlMessage>,
-}
-
-impl Messages {
-    /// Takes messages from the queue, whose order relative to the batches in it does not matter except for sources.
-    fn take_in(&mut self, arrived: Vec<ControlMessage>) {
-        let (names, others): (Vec<_>, Vec<_>) = arrived.into_iter().partition(|message| matches!(message, ControlMessage::Sources(_)));
-        self.due.extend(others);
-        self.sources.extend(names);
-    }
-
-    fn has_sources(&self) -> bool {
-        !self.sources.is_empty()
-    }
-
-    /// Lets new sources into the next commit: all marks that came before them are in it, or committed.
-    fn let_sources_go(&mut self) {
-        self.due.append(&mut self.sources);
-    }
-}
-
+/// The thread's belongings.
 pub(super) struct Commits {
     pub committer: Committer,
     pub queue: Arc<Queue>,
@@ -142,51 +116,55 @@ fn on_open(argv: &[String]) -> Option<HookQueue> {
 }
 
 impl Commits {
+    /// Commits what arrives, until the queue is closed and all sinks have ended.
     fn run(&mut self) -> Result<(), StoreError> {
-        let outbox = self.committer.outbox();
-        let mut marks: HashMap<Uid, Batch> = HashMap::new();
-        let (mut committed, mut marked, mut looked) = (Instant::now(), Instant::now(), Instant::now());
+        let mut pending = Pending::new();
+        let (mut committed, mut looked) = (Instant::now(), Instant::now());
         let (mut is_full, mut is_closed, mut has_more) = (false, false, false);
-        let (mut messages, mut told) = (Messages::default(), Vec::new());
+        let mut on_open = Vec::new();
         loop {
             self.beat.moves();
-            let room = self.adopt_room(&mut told);
-            self.drop_beyond(&room, &mut messages)?;
-            let is_over = self.committer.outbox().waiting_bytes() > room.outbox_max;
-            if is_over && !is_full {
-                tracing::warn!("outbox_max is reached: reading waits until sinks have caught up");
-            }
-            is_full = is_over;
+            let room = self.adopt_room(&mut on_open);
+            self.drop_beyond(&room, &mut pending)?;
+            self.heed_outbox_max(&room, &mut is_full);
             // During shutdown what was read is committed even so: it is no more than the queue holds, and some of it cannot be read again.
             let takes = !is_full || self.stop.hurry.load(Ordering::Relaxed);
-            let arrived =
-                self.queue.take(takes, self.timeout(has_more || !marks.is_empty() || messages.has_sources(), marked), Some(committed + PACE), MAX_BYTES);
-            messages.take_in(arrived.messages);
-            let mut batches = put_off(arrived.batches, &mut marks);
+            let arrived = self.queue.take(takes, self.timeout(has_more, &pending), Some(committed + PACE), MAX_BYTES);
+            pending.take_in(arrived.messages);
+            let mut batches = pending.put_off(arrived.batches);
             is_closed |= arrived.closed;
             let is_due = self.committer.deadline().is_some_and(|at| at <= now()) || self.look_at_others(&mut looked)?;
-            if is_closed || marked.elapsed() >= MARKS {
-                batches.extend(marks.drain().map(|(_, batch)| batch));
-                if arrived.drained {
-                    messages.let_sources_go();
-                }
-                marked = Instant::now();
+            if is_closed || pending.waited() >= MARKS {
+                batches.extend(pending.let_go(arrived.drained));
                 has_more = self.tidies_up();
             }
-            if !batches.is_empty() || !messages.due.is_empty() || is_due {
-                self.commit(&batches, &mut messages)?;
+            if is_due || !batches.is_empty() || !pending.due.is_empty() {
+                self.commit(&batches, &mut pending)?;
                 committed = Instant::now();
             }
-            if is_closed {
-                // Only once, because closing wakes all sinks.
-                if !outbox.is_closed() {
-                    outbox.close();
-                }
-                if all_is_told(&self.stop.running, &self.queue, &mut messages) {
-                    return Ok(());
-                }
+            if is_closed && self.ends(&mut pending) {
+                return Ok(());
             }
         }
+    }
+
+    /// Sets whether reading waits because more than `outbox_max` waits for sinks, and says so when that begins.
+    fn heed_outbox_max(&self, room: &Room, is_full: &mut bool) {
+        let is_over = self.committer.outbox().waiting_bytes() > room.outbox_max;
+        if is_over && !*is_full {
+            tracing::warn!("outbox_max is reached: reading waits until sinks have caught up");
+        }
+        *is_full = is_over;
+    }
+
+    /// Lets the sinks end, now that nothing more is read; returns whether they have, and all that they told is committed.
+    fn ends(&self, pending: &mut Pending) -> bool {
+        let outbox = self.committer.outbox();
+        // Only once, because closing wakes all sinks.
+        if !outbox.is_closed() {
+            outbox.close();
+        }
+        all_is_told(&self.stop.running, &self.queue, pending)
     }
 
     /// Takes over what a reload has changed, and returns what applies now. `told` is the `on_open` command now in use.
@@ -201,14 +179,14 @@ impl Commits {
     }
 
     /// Drops records for the sinks that allow it while more than `outbox_max` waits.
-    fn drop_beyond(&mut self, room: &Room, messages: &mut Messages) -> Result<(), StoreError> {
+    fn drop_beyond(&mut self, room: &Room, pending: &mut Pending) -> Result<(), StoreError> {
         if self.committer.outbox().waiting_bytes() <= room.outbox_max || room.dropping.is_empty() {
             return Ok(());
         }
         let names: Vec<String> = room.dropping.iter().map(|choose| choose.name.clone()).collect();
         let count = |sink: &str, chunk: &Chunk, seq| room.dropping.iter().filter(|choose| choose.name == sink).map(|choose| choose.count(chunk, seq)).sum();
         self.committer.leave_out(&names, &count, room.outbox_max, now());
-        self.commit(&[], messages)
+        self.commit(&[], pending)
     }
 
     /// Gives back disk space that the state does not need, and returns `true` if there is more to give back. A full disk or
@@ -271,10 +249,11 @@ impl Commits {
         }
     }
 
-    fn timeout(&self, has_more: bool, marked: Instant) -> Duration {
+    /// Returns how long to wait for more. `has_more`: there is more disk space to give back.
+    fn timeout(&self, has_more: bool, pending: &Pending) -> Duration {
         let held = self.committer.deadline().map(|at: Timestamp| Duration::from_micros(at.0.saturating_sub(now().0).max(0) as u64));
         let longest = if self.folder.is_some() { OTHERS } else { Duration::from_secs(60) };
-        let mut timeout = if has_more { MARKS.saturating_sub(marked.elapsed()) } else { longest };
+        let mut timeout = if has_more || pending.holds_back() { MARKS.saturating_sub(pending.waited()) } else { longest };
         if self.stop.hurry.load(Ordering::Relaxed) {
             timeout = timeout.min(Duration::from_millis(5));
         }
@@ -282,11 +261,11 @@ impl Commits {
     }
 
     /// Commits. While there is no room it waits, and so does everything queued behind it.
-    fn commit(&mut self, batches: &[Batch], messages: &mut Messages) -> Result<(), StoreError> {
+    fn commit(&mut self, batches: &[Batch], pending: &mut Pending) -> Result<(), StoreError> {
         let (mut said, mut renewed) = (false, false);
         loop {
             let begun = Instant::now();
-            let done = self.committer.commit(batches, &messages.due, now());
+            let done = self.committer.commit(batches, &pending.due, now());
             metrics().commit.observe(begun.elapsed());
             metrics().commit_failures.add(u64::from(done.is_err()));
             match done {
@@ -295,15 +274,7 @@ impl Commits {
                         metrics().state_trouble.clear();
                         tracing::warn!("state: it can be written again");
                     }
-                    for message in messages.due.drain(..) {
-                        if let ControlMessage::SinkBegins { name, .. } = message
-                            && let Some(mark) = self.committer.sink(&name)
-                        {
-                            drop(self.sender.send(Wake::SinkBegins(mark.clone())));
-                        }
-                    }
-                    let opened = self.committer.take_opened();
-                    self.on_open.iter().for_each(|on_open| opened.iter().for_each(|record| on_open.call(record.clone())));
+                    self.tell_committed(pending);
                     return Ok(());
                 }
                 Err(error @ (StoreError::Later(_) | StoreError::Busy(_))) => {
@@ -312,23 +283,40 @@ impl Commits {
                         self.beat.waits();
                     }
                     if !std::mem::replace(&mut said, true) {
-                        let mut why = reason(self.folder.as_deref(), &error);
-                        if let Some(folder) = &self.folder {
-                            why = placed(&folder.display().to_string(), &why);
-                        }
-                        tracing::warn!("state: {why}; nothing is lost, reading waits until it can be written");
-                        metrics().state_trouble.set(why);
+                        self.say_trouble(&error);
                     }
                     if self.stop.hurry.load(Ordering::Relaxed) {
                         return Err(error);
                     }
                     self.committer.make_room();
-                    messages.take_in(self.queue.take(false, AGAIN, None, MAX_BYTES).messages);
+                    pending.take_in(self.queue.take(false, AGAIN, None, MAX_BYTES).messages);
                 }
                 Err(StoreError::Unreadable(why)) if self.folder.is_some() && !std::mem::replace(&mut renewed, true) => self.renew(&why)?,
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Tells those whom it concerns what a commit has made true, and forgets the messages that it holds.
+    fn tell_committed(&mut self, pending: &mut Pending) {
+        for message in pending.due.drain(..) {
+            if let ControlMessage::SinkBegins { name, .. } = message
+                && let Some(mark) = self.committer.sink(&name)
+            {
+                drop(self.sender.send(Wake::SinkBegins(mark.clone())));
+            }
+        }
+        let opened = self.committer.take_opened();
+        self.on_open.iter().for_each(|on_open| opened.iter().for_each(|record| on_open.call(record.clone())));
+    }
+
+    fn say_trouble(&self, error: &StoreError) {
+        let mut why = reason(self.folder.as_deref(), error);
+        if let Some(folder) = &self.folder {
+            why = placed(&folder.display().to_string(), &why);
+        }
+        tracing::warn!("state: {why}; nothing is lost, reading waits until it can be written");
+        metrics().state_trouble.set(why);
     }
 
     /// Replaces a damaged state file by a new one, and asks the deciding thread to report all marks again.
@@ -343,29 +331,12 @@ impl Commits {
 
 /// Whether all sinks have ended and nothing that they told is left to commit. The order matters: a sink tells its last
 /// mark before it counts as ended, perhaps while a transaction ran that does not hold it.
-fn all_is_told(running: &AtomicUsize, queue: &Queue, messages: &mut Messages) -> bool {
+fn all_is_told(running: &AtomicUsize, queue: &Queue, pending: &mut Pending) -> bool {
     if running.load(Ordering::Acquire) > 0 {
         return false;
     }
-    messages.take_in(queue.take(false, Duration::ZERO, None, MAX_BYTES).messages);
-    messages.due.is_empty() && !messages.has_sources()
-}
-
-/// Returns the batches to commit at once. Batches that only say how far their stream was read go to `marks`, which keeps
-/// the newest of each stream.
-fn put_off(arrived: Vec<Batch>, marks: &mut HashMap<Uid, Batch>) -> Vec<Batch> {
-    let mut batches = Vec::new();
-    for batch in arrived {
-        if batch.records.is_empty() && batch.notices.is_empty() {
-            marks.insert(batch.uid, batch);
-        } else {
-            if batch.mark.is_some() {
-                marks.remove(&batch.uid);
-            }
-            batches.push(batch);
-        }
-    }
-    batches
+    pending.take_in(queue.take(false, Duration::ZERO, None, MAX_BYTES).messages);
+    pending.has_no_message()
 }
 
 #[cfg(test)]
@@ -375,26 +346,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_source_waits_for_its_files_whenever_it_is_taken_from_the_queue() {
-        let mut messages = Messages::default();
-        messages.take_in(vec![ControlMessage::Sources(vec!["new".to_owned()]), ControlMessage::LossIsSaid]);
-        assert!(matches!(&messages.due[..], [ControlMessage::LossIsSaid]) && messages.has_sources());
-        messages.let_sources_go();
-        assert!(matches!(&messages.due[..], [ControlMessage::LossIsSaid, ControlMessage::Sources(_)]) && !messages.has_sources());
-    }
-
-    #[test]
     fn a_mark_told_during_the_last_commit_is_committed_as_well() {
-        let (queue, running, mut messages) = (Queue::new(1), AtomicUsize::new(1), Messages::default());
+        let (queue, running, mut pending) = (Queue::new(1), AtomicUsize::new(1), Pending::new());
         queue.close();
         assert!(queue.take(true, Duration::ZERO, None, 1).closed);
-        assert!(!all_is_told(&running, &queue, &mut messages), "a sink still writes");
+        assert!(!all_is_told(&running, &queue, &mut pending), "a sink still writes");
         queue.tell(ControlMessage::Sink(crate::delivery::SinkMark::default()));
         running.store(0, Ordering::Release);
-        assert!(!all_is_told(&running, &queue, &mut messages));
-        assert!(matches!(&messages.due[..], [ControlMessage::Sink(_)]));
-        messages.due.clear();
-        assert!(all_is_told(&running, &queue, &mut messages));
+        assert!(!all_is_told(&running, &queue, &mut pending));
+        assert!(matches!(&pending.due[..], [ControlMessage::Sink(_)]));
+        pending.due.clear();
+        assert!(all_is_told(&running, &queue, &mut pending));
     }
 
     #[test]

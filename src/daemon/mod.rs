@@ -26,6 +26,7 @@ mod clock;
 mod commit;
 mod deliver;
 mod end;
+mod pending;
 mod plan;
 mod pulse;
 mod reload;
