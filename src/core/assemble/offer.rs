@@ -138,21 +138,27 @@ enum Offer {
 }
 
 fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[Candidate]>) -> Offer {
+    if let Some(settled) = settled(trace, line) {
+        return settled;
+    }
+    if trace.is_single() { offer_single(cx, trace, line, candidates) } else { offer_machines(cx, trace, line, candidates) }
+}
+
+/// Returns the answer to a line that nothing of the trace need be shown.
+fn settled(trace: &OpenTrace, line: &Line) -> Option<Offer> {
     // A line that another trace gave back may precede what this one has taken.
     if line.place.num < trace.last_num {
-        return Offer::Elsewhere;
+        return Some(Offer::Elsewhere);
     }
     if line.place.io != trace.lines.get(0).place.io {
         // What waits for nothing but its source has ended.
-        return if trace.is_single() && !trace.waits { Offer::Ended } else { Offer::Elsewhere };
+        return Some(if trace.is_single() && !trace.waits { Offer::Ended } else { Offer::Elsewhere });
     }
-    if shown::stands_alone(line.text) {
-        return Offer::Ended;
-    }
-    let limits = &cx.engine.limits;
-    if trace.is_single() {
-        return offer_single(cx, trace, line, candidates);
-    }
+    shown::stands_alone(line.text).then_some(Offer::Ended)
+}
+
+/// Offers the line to the machines of a trace.
+fn offer_machines(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[Candidate]>) -> Offer {
     let entries = &cx.engine.rules.entries;
     let restamped = trace.restamped(entries, line);
     let keyed = trace.key.is_some() && line.prefix().key.is_some() || line.place.key.is_some();
@@ -189,8 +195,7 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[
     }
     let part = own.unwrap_or(whole);
     let ending = if trace.may_be_loose(entries) { ending::of(cx, trace, (line, restamped.is_some()), candidates) } else { Ending::Begun };
-    if trace.offer(entries, part, line.place.num, ending == Ending::Open) {
-        trace.push(line, part, limits.max_trace_lines, limits.max_trace_bytes);
+    if takes(cx, trace, line, (part, ending == Ending::Open)) {
         if own.is_some() {
             trace.mark();
         }
@@ -199,9 +204,7 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[
     if !trace.prefers_restamped() && takes_restamped(cx, trace, line, restamped) {
         return Offer::Taken;
     }
-    let is_interruption =
-        trace.is_unnamed() && !trace.prefix.shaped && is_logged(line) && line.place.num.saturating_sub(trace.last_num) <= MAX_INTERRUPTION_LINES;
-    if own.is_none() && (trace.is_marked() || is_interruption) {
+    if own.is_none() && is_interruption(trace, line) {
         return Offer::Elsewhere;
     }
     if ending == Ending::Over {
@@ -210,13 +213,26 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[
     Offer::Ended
 }
 
-/// Whether the trace takes the part of `line`, a record of its own, that follows the same stamp as the head's.
-fn takes_restamped(cx: &Context, trace: &mut OpenTrace, line: &Line, restamped: Option<(&[u8], usize)>) -> bool {
+/// Whether the trace takes `part` of the line. `plain`: nothing begins with it.
+fn takes(cx: &Context, trace: &mut OpenTrace, line: &Line, (part, plain): (&[u8], bool)) -> bool {
     let limits = &cx.engine.limits;
-    let Some((part, stamp)) = restamped else { return false };
-    let is_taken = trace.offer(&cx.engine.rules.entries, part, line.place.num, false);
+    let is_taken = trace.offer(&cx.engine.rules.entries, part, line.place.num, plain);
     if is_taken {
         trace.push(line, part, limits.max_trace_lines, limits.max_trace_bytes);
+    }
+    is_taken
+}
+
+/// Whether the line is of a log that interrupts a trace which has no time stamps and is yet to be named.
+fn is_interruption(trace: &OpenTrace, line: &Line) -> bool {
+    trace.is_unnamed() && !trace.prefix.shaped && is_logged(line) && line.place.num.saturating_sub(trace.last_num) <= MAX_INTERRUPTION_LINES
+}
+
+/// Whether the trace takes the part of `line`, a record of its own, that follows the same stamp as the head's.
+fn takes_restamped(cx: &Context, trace: &mut OpenTrace, line: &Line, restamped: Option<(&[u8], usize)>) -> bool {
+    let Some((part, stamp)) = restamped else { return false };
+    let is_taken = takes(cx, trace, line, (part, false));
+    if is_taken {
         trace.mark_stamp(line, stamp);
     }
     is_taken
@@ -224,10 +240,6 @@ fn takes_restamped(cx: &Context, trace: &mut OpenTrace, line: &Line, restamped: 
 
 /// Offers the line to a one-line error. One with a time stamp owns the indented lines without one that follow it.
 fn offer_single(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[Candidate]>) -> Offer {
-    let limits = &cx.engine.limits;
-    let adjacent = trace.is_followed_by(line);
-    // An arrow marks the further lines of a record of VMware's.
-    let indented = matches!(line.body().first(), Some(b' ' | b'\t')) || trace.prefix.time.is_some() && line.body().starts_with(b"-->");
     // It is open only for the source that may be shown below it.
     if !trace.waits {
         return Offer::Ended;
@@ -235,35 +247,39 @@ fn offer_single(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Op
     if line.prefix().shaped && line.key() != trace.key.as_deref() {
         return Offer::Elsewhere;
     }
-    if adjacent && indented && trace.taken() == 1 && line.tried == Tried::No && begins_trace(cx, line, candidates) {
+    if !trace.is_followed_by(line) {
         return Offer::Ended;
     }
-    if adjacent && indented && trace.outranks(line) && trace.prefix.is_stamped() && trace.taken() < MAX_SEEN_LINES {
+    // An arrow marks the further lines of a record of VMware's.
+    let is_further = is_indented(line) || trace.prefix.time.is_some() && line.body().starts_with(b"-->");
+    if is_further && trace.taken() == 1 && line.tried == Tried::No && begins_trace(cx, line, candidates) {
+        return Offer::Ended;
+    }
+    let is_of_record = trace.outranks(line) && trace.prefix.is_stamped();
+    let is_accepted = if is_of_record && is_further && trace.taken() < MAX_SEEN_LINES {
         // An indented blank line belongs to the error only if a further line does.
-        trace.extend_single(line, !line.is_blank(), limits.max_trace_lines, limits.max_trace_bytes);
-        return Offer::Taken;
-    }
-    if adjacent && trace.is_closed_by(line) && trace.outranks(line) && trace.prefix.is_stamped() {
-        trace.extend_single(line, true, limits.max_trace_lines, limits.max_trace_bytes);
-        return Offer::Taken;
-    }
-    if adjacent && is_told(cx, trace, line, candidates) {
-        trace.extend_single(line, true, limits.max_trace_lines, limits.max_trace_bytes);
-        return Offer::Taken;
-    }
-    // Its causes may follow after a blank line, in a trace that adopts it.
-    if adjacent && line.body().is_empty() && trace.outranks(line) && trace.prefix.is_stamped() && !trace.is_on_trial() {
-        trace.extend_single(line, false, limits.max_trace_lines, limits.max_trace_bytes);
-        return Offer::Taken;
-    }
-    Offer::Ended
+        !line.is_blank()
+    } else if is_of_record && trace.is_closed_by(line) || is_told(cx, trace, line, candidates) {
+        true
+    } else if is_of_record && line.body().is_empty() && !trace.is_on_trial() {
+        // Its causes may follow after a blank line, in a trace that adopts it.
+        false
+    } else {
+        return Offer::Ended;
+    };
+    let limits = &cx.engine.limits;
+    trace.extend_single(line, is_accepted, limits.max_trace_lines, limits.max_trace_bytes);
+    Offer::Taken
+}
+
+fn is_indented(line: &Line) -> bool {
+    matches!(line.body().first(), Some(b' ' | b'\t'))
 }
 
 /// Whether the line says what the one-line error announces, whose only line so far ends with a colon (`Error:`): a line
 /// that begins nothing, or all that are indented.
 fn is_told(cx: &Context, trace: &OpenTrace, line: &Line, candidates: Option<&[Candidate]>) -> bool {
-    let is_indented = matches!(line.body().first(), Some(b' ' | b'\t'));
-    let is_next = trace.announces_next() && (trace.taken() == 1 || is_indented && trace.is_told_below() && trace.taken() < MAX_SEEN_LINES);
+    let is_next = trace.announces_next() && (trace.taken() == 1 || is_indented(line) && trace.is_told_below() && trace.taken() < MAX_SEEN_LINES);
     let same_record = || trace.outranks(line) || line.prefix().levels == 0 && trace.is_stamped_alike(line);
     is_next && !line.is_blank() && line.tried == Tried::No && same_record() && ending::of(cx, trace, (line, false), candidates) == Ending::Open
 }
@@ -278,7 +294,7 @@ fn begins_trace(cx: &Context, line: &Line, candidates: Option<&[Candidate]>) -> 
 
 /// Whether the line is the head of a failure that a test runner reports, indented as it numbers them, or of a list of them.
 fn is_report(cx: &Context, line: &Line, candidates: Option<&[Candidate]>) -> bool {
-    if line.tried != Tried::No || !matches!(line.body().first(), Some(b' ' | b'\t')) {
+    if line.tried != Tried::No || !is_indented(line) {
         return false;
     }
     let is_head = |entry: &u16| {
