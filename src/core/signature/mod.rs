@@ -9,8 +9,7 @@
 //!    UUIDs → `UUID`; `0x…` → `0xN`; Kubernetes pod suffixes → `POD`; hex ids → `N`, because one without letters is a number
 //!    (version 1: `HEX`); random strings → `ID`, of 24 and more characters → `B64`; versions → `VER`; durations → `DUR`;
 //!    sizes → `SIZE`; other digits → `N`, within names too (`rdd_3_1` → `rdd_N_N`), except in well-known words (`utf8`, `int32`,
-//!    `x86_64`). White space becomes one blank, control characters are escaped: the result is one line. (Source:
-//!    CLASSIFICATION §5.)
+//!    `x86_64`). White space becomes one blank, control characters are escaped: the result is one line.
 //! 2. A function name loses Rust's symbol hash `::h` + 16 hex digits (rust-lang.org, *legacy symbol mangling*), its arguments,
 //!    which not every symbolizer shows (version 1: only Go's), and the numbers of generated names (`lambda$f$3`, `Outer$1`, `func2`)
 //!    become `N`.
@@ -22,12 +21,14 @@
 //! 6. A plain line has no type: `kind` is empty and the line is the message.
 
 mod fault;
+mod moment;
 mod name;
 mod normalise;
 mod place;
 mod shape;
 #[cfg(test)]
 mod tests;
+mod word;
 
 use super::event::{Frame, Frames, Hex, Link};
 use md5::{Digest, Md5};

@@ -3,7 +3,8 @@
 //! It never looks at what precedes the token.
 
 use super::normalise::{Listener, Machine, Span};
-use super::shape::{self, Unit};
+use super::shape;
+use super::word::{self, Unit};
 
 /// Maximum number of groups of a dotted number: if a letter follows them all, each is read again from the next one.
 const MAX_GROUPS: usize = 32;
@@ -30,7 +31,7 @@ impl<L: Listener> Machine<'_, '_, L> {
 
     /// A compiler code stays whole; a sign before a number goes with it.
     fn code_or_sign(&mut self, (from, end): Span) -> bool {
-        if from >= end || shape::is_code(self.slice((from, end))) {
+        if from >= end || word::is_code(self.slice((from, end))) {
             return true;
         }
         let free = from == 0 || !self.bytes[from - 1].is_ascii_alphanumeric();
@@ -87,7 +88,7 @@ impl<L: Listener> Machine<'_, '_, L> {
     /// Replaces what Kubernetes appends to names, after a `-` at `at - 1`.
     fn pod(&mut self, from: usize, at: usize, end: usize) -> Option<usize> {
         let fits = at > from + 1 && end - at >= 5 && end - at <= 16 && self.bytes[at - 1] == b'-' && self.bytes[from].is_ascii_alphabetic();
-        (fits && shape::pod_suffix(self.bytes, at, end)).then(|| {
+        (fits && word::pod_suffix(self.bytes, at, end)).then(|| {
             self.replace((at, end), "POD", "pod suffix");
             end
         })
@@ -150,7 +151,7 @@ impl<L: Listener> Machine<'_, '_, L> {
             let alone = !self.bytes.get(next).is_some_and(|b| b.is_ascii_digit() || matches!(b, b'_' | b'/' | b'='));
             if !single
                 && alone
-                && let Some(unit) = shape::unit(word)
+                && let Some(unit) = word::unit(word)
             {
                 return self.quantity((at, next), unit);
             }
@@ -164,7 +165,7 @@ impl<L: Listener> Machine<'_, '_, L> {
         let (mut to, mut last) = (first, Unit::Time);
         loop {
             let next = to + self.bytes[to..end].iter().take_while(|b| b.is_ascii_alphabetic() || **b >= 0x80).count();
-            let unit = shape::unit(self.slice((to, next)))?;
+            let unit = word::unit(self.slice((to, next)))?;
             (to == first || unit == last).then_some(())?;
             (to, last) = (next, unit);
             let digits = shape::digits(self.bytes, to);
@@ -208,7 +209,7 @@ impl<L: Listener> Machine<'_, '_, L> {
             let to = stop + self.bytes[stop..end].iter().take_while(|b| b.is_ascii_digit() || **b == b'.').count();
             self.replace((at, to), "VER", "version");
             return to;
-        } else if word.len() >= 8 && shape::changes(word) >= 4 {
+        } else if word.len() >= 8 && word::changes(word) >= 4 {
             Some(("ID", "random id"))
         } else {
             None
@@ -216,7 +217,7 @@ impl<L: Listener> Machine<'_, '_, L> {
         match found {
             Some((token, why)) => self.replace((at, stop), token, why),
             None if word == b"x86" && self.slice((stop, end)).starts_with(b"_64") => return stop + 3,
-            None if shape::is_known(word) => {}
+            None if word::is_known(word) => {}
             None => self.mask(at, stop),
         }
         stop

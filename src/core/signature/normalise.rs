@@ -2,7 +2,9 @@
 //! Tokens are runs of the bytes that names, numbers, paths and hosts are made of; `shape` says what a token looks like.
 //! It never looks back over its output further than one word, and runs in time linear in the text.
 
+use super::moment;
 use super::shape;
+use super::word;
 
 /// One replacement, for people who ask why two faults are the same; or a part that stays although others like it do not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -225,7 +227,7 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
     /// Handles a token of letters only: a month of a date, a value after `user=`, a temporary name, a host after its errno, or a word.
     fn plain(&mut self, span: Span) -> usize {
         let word = self.slice(span);
-        if shape::names_day_or_month(word)
+        if moment::names_day_or_month(word)
             && let Some(end) = self.named_date(span)
         {
             return self.dated((span.0, end));
@@ -279,20 +281,20 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         let after = |from: usize| from + self.bytes.get(from..).unwrap_or_default().iter().take_while(|b| matches!(b, b' ' | b',')).count();
         let mut month = at;
         let mut month_end = end;
-        if shape::is_weekday(self.slice((at, end))) {
+        if moment::is_weekday(self.slice((at, end))) {
             month = after(end);
-            if let Some(stop) = shape::date(self.bytes, month) {
+            if let Some(stop) = moment::date(self.bytes, month) {
                 return Some(stop);
             }
             month_end = month + 3;
         }
         let day = after(month_end);
         let count = shape::digits(self.bytes, day);
-        if !self.bytes.get(month..month_end).is_some_and(shape::is_month) || day == month_end || !(1..=2).contains(&count) {
+        if !self.bytes.get(month..month_end).is_some_and(moment::is_month) || day == month_end || !(1..=2).contains(&count) {
             return None;
         }
         let mut stop = day + count;
-        if let Some(next) = shape::time(self.bytes, after(stop)) {
+        if let Some(next) = moment::time(self.bytes, after(stop)) {
             stop = next;
         }
         let year = after(stop);
@@ -337,7 +339,7 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         {
             return next;
         }
-        if flags & DIGIT != 0 && shape::is_random(self.slice(span)) {
+        if flags & DIGIT != 0 && word::is_random(self.slice(span)) {
             return self.whole(span, "B64", "random string");
         }
         self.names(span);
@@ -349,13 +351,13 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         if !self.bytes[at].is_ascii_digit() {
             return None;
         }
-        if let Some(stop) = shape::date(self.bytes, at) {
+        if let Some(stop) = moment::date(self.bytes, at) {
             return Some(self.dated((at, stop)));
         }
         // Without a word before it, it is a line and a column.
         let (from, to) = self.words[1];
         let follows_word = to > from && at == to + 1 && self.bytes[to] == b' ' && self.bytes[from..to].iter().all(u8::is_ascii_lowercase);
-        let stop = shape::clock(self.bytes, at).filter(|_| follows_word)?;
+        let stop = moment::clock(self.bytes, at).filter(|_| follows_word)?;
         Some(self.whole((at, stop), "DUR", "minutes and seconds"))
     }
 }
