@@ -1,4 +1,4 @@
-//! Identifies streams, so that ids repeat where they should (PROTOCOLS, B), and names the host.
+//! Identifies streams, so that the same error in the same place has the same id whoever reads it again, and names the host.
 
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Component, Path, PathBuf};

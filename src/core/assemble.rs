@@ -381,8 +381,7 @@ impl Assembler {
         self.reread
     }
 
-    /// Number of lines that no entry confirmed although not every entry was asked, and of
-    /// those inside records of which not all was asked.
+    /// Number of lines that no entry confirmed although not every entry was asked, or that are inside records and were not asked in full.
     #[must_use]
     pub fn unasked(&self) -> u64 {
         self.unasked

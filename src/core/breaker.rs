@@ -1,4 +1,4 @@
-//! The circuit breaker: stops work that fails again and again in the same way (CLASSIFICATION §6). A state
+//! The circuit breaker: stops work that fails again and again in the same way. A state
 //! machine that is told of runs and of the time, and returns the transitions that follow. It sits beside
 //! the path of a byte: the committer steps it for each new event of a stream, commands step it for each
 //! run. Time is an argument; nothing here reads text, so no printed word can reset it or make it fatal.

@@ -1,4 +1,4 @@
-//! Every row of CLASSIFICATION §6 in the words of the row, transition by transition, with the test's own clock.
+//! What the breaker is to do, transition by transition, with the test's own clock.
 
 use super::*;
 

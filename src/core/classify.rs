@@ -46,13 +46,13 @@ pub struct Subject<'a> {
 /// The classification of one error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// Category, §2.
+    /// Category.
     pub category: Category,
     /// Severity by the category's row.
     pub severity: Severity,
-    /// Cause, §3.
+    /// Cause.
     pub cause: Cause,
-    /// Retry advice, §4.
+    /// Retry advice.
     pub retry: Retry,
 }
 
@@ -215,7 +215,7 @@ fn whole_of<'a>(subject: &Subject<'a>, asked: &Asked<'a>) -> Asked<'a> {
     Asked { texts, hits, status: None, exit_code: None, alone: false }
 }
 
-/// Returns the cause that the category suggests if no row of §3 matches.
+/// Returns the cause that the category suggests if no row for causes matches.
 fn by_category(category: Category) -> Cause {
     match category {
         Category::TestFailure | Category::SyntaxError | Category::TypeError | Category::ReferenceError | Category::BuildError | Category::RuntimeError => {

@@ -36,7 +36,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Returns the id of an event (PROTOCOLS, B).
+    /// Returns the id of an event: a hash of its place in the stream, so that whoever reads it again gives it the same one.
     #[must_use]
     pub fn id(&self, offset: u64, inner: u32) -> Hex {
         let parts: [&[u8]; 5] = [b"siftd-id-1", &self.uid, &self.generation.to_be_bytes(), &offset.to_be_bytes(), &inner.to_be_bytes()];

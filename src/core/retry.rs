@@ -29,7 +29,7 @@ pub fn reasons() -> impl Iterator<Item = &'static str> {
     rows.chain([TIMED_OUT, UNMATCHED])
 }
 
-/// Returns who can fix it (§3, last paragraph).
+/// Returns who can fix it.
 #[must_use]
 pub fn remedy(class: RetryClass, cause: Cause) -> Remedy {
     match (class, cause) {
@@ -84,11 +84,11 @@ pub struct StructuredError<'a> {
 /// The verdict on a structured error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StructuredVerdict {
-    /// Category of §2.
+    /// Its category.
     pub category: Category,
-    /// Severity of §2.
+    /// Its severity.
     pub severity: Severity,
-    /// Cause of §3.
+    /// Its cause.
     pub cause: Cause,
     /// Whether the whole run must stop.
     pub fatal: bool,

@@ -29,7 +29,7 @@ pub(crate) struct Table {
     of_causes: Target,
 }
 
-/// A row of §2.
+/// A row that gives category and severity.
 pub(crate) struct CategoryRow {
     pub(crate) category: Category,
     pub(crate) severity: Severity,
@@ -38,7 +38,7 @@ pub(crate) struct CategoryRow {
     pub(crate) row: Row,
 }
 
-/// A row of §4.
+/// A row that gives the retry class.
 pub(crate) struct RetryRow {
     pub(crate) reason: String,
     pub(crate) class: RetryClass,

@@ -1,6 +1,6 @@
 //! A file that records are appended to. Records are written whole, and no byte is ever taken back, with one exception: at the end of a run
 //! without a state, half a record that nobody will complete is cut off. What was written but not yet committed as written is found again by
-//! comparing the end of the file with the records (PROTOCOLS, A). The file is rotated by size, by age, or by someone else and SIGUSR1. Each
+//! comparing the end of the file with the records. The file is rotated by size, by age, or by someone else and SIGUSR1. Each
 //! step of a rotation is committed before the next, so that the file is found again under whatever name an interruption left it; it is neither
 //! compressed nor removed before its successor is committed. Only one siftd writes to it (`tail::hold`); any other program may read or move it.
 

@@ -1,5 +1,5 @@
-//! Recognises a file by hashes of its first bytes and of the bytes before an offset (PROTOCOLS,
-//! E). The hashes cover only what was read, so even a file of one line has an identity.
+//! Recognises a file by hashes of its first bytes and of the bytes before an offset.
+//! The hashes cover only what was read, so even a file of one line has an identity.
 
 use std::io::{self, ErrorKind};
 

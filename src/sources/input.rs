@@ -15,7 +15,7 @@ use super::interrupt::Interrupt;
 use super::own;
 use super::zst::Zst;
 
-/// Bytes at the start of a file that distinguish it from others (PROTOCOLS, B).
+/// Bytes at the start of a file that distinguish it from others, and enter the ids of its events.
 pub const HEAD_BYTES: usize = 4096;
 /// What a pipe can hold: after an interrupt, at most this much of a live input is read, even if a writer continues.
 const LAST_BYTES: usize = 1 << 20;

@@ -106,7 +106,7 @@ pub struct Verdict {
     pub error_message: Option<String>,
     /// What is wrong with the result itself, for its author.
     pub error: Option<String>,
-    /// The cause, §3.
+    /// Why the run failed.
     pub cause: Cause,
     /// Whether trying again can help.
     pub retry: Retry,

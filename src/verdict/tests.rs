@@ -85,7 +85,6 @@ fn a_status_in_other_words_is_that_status_and_an_unknown_one_is_no_success() {
     assert!(unknown(exited(2)).error.is_some());
 }
 
-/// §3, in the words of its rows.
 #[test]
 fn causes() {
     for (stderr, want) in [
@@ -135,7 +134,7 @@ fn causes() {
     assert_ne!(of(exited(1), "Error: request timed out").cause, Cause::Timeout);
 }
 
-/// §4: a run is transient when one of its errors is and none is permanent or fatal.
+/// A run is transient when one of its errors is and none is permanent or fatal.
 #[test]
 fn the_run_takes_its_retry_from_its_errors() {
     let transient = "Error: connect ETIMEDOUT 10.1.2.3:443\n";

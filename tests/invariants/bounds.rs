@@ -164,7 +164,9 @@ fn invariant_7_a_line_with_every_literal() {
 #[test]
 fn invariant_7_places_that_are_left_out_are_counted() {
     let many = "error: ".repeat(9000);
-    let result = format!(r#"{{"type":"user","sessionId":"s","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t","is_error":true,"content":"{many}"}}]}}}}"#);
+    let result = format!(
+        r#"{{"type":"user","sessionId":"s","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t","is_error":true,"content":"{many}"}}]}}}}"#
+    );
     for (text, unasked) in [
         ("error: ".repeat(900), 0),
         (many.clone(), 1),

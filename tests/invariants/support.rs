@@ -146,7 +146,7 @@ const PREFIXES: &[&str] = &[
     "+ ",
 ];
 
-/// Returns a document of complete and partial errors, in every wrapping that PROTOCOLS C names.
+/// Returns a document of complete and partial errors, in every wrapping that may hide a literal.
 pub fn document(rng: &mut Rng) -> Vec<u8> {
     let mut out = Vec::new();
     for _ in 0..1 + rng.below(12) {

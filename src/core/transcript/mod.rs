@@ -42,14 +42,14 @@ mod step;
 mod swe;
 
 pub use account::{Account, Fate, Made, Ruling, Speaker};
-use account::Accounts;
 pub use document::{Document, Found};
 pub use format::Format;
-use judge::Outcome;
 pub use judge::Scene;
 pub use memory::Memory;
 pub use step::{Flag, Said, Step, Who};
 
+use account::Accounts;
+use judge::Outcome;
 use markdown::Markdown;
 
 /// A transcript must be recognised within this many lines from the beginning of a stream.

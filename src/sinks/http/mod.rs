@@ -1,5 +1,5 @@
 //! A server that takes batches by POST and responds. A record is done when the server confirms it, says that it has the record already, or when the
-//! record is on disk as a dead letter. Everything else is retried, one request at a time and in order (PROTOCOLS, A). Each failure halves the batch
+//! record is on disk as a dead letter. Everything else is retried, one request at a time and in order. Each failure halves the batch
 //! size, down to one record, and each success doubles it again: this isolates a record that spoils a batch, and finds a size that the server accepts.
 
 use std::io;

@@ -1,5 +1,5 @@
 //! A peer that takes records as lines, over tcp or a unix socket. It sends no acknowledgements, so a record is done when as many
-//! bytes were written after it as our send buffer holds (PROTOCOLS, A): the peer's kernel then has it. A peer that hangs has not
+//! bytes were written after it as our send buffer holds: the peer's kernel then has it. A peer that hangs has not
 //! read it yet; so the record must also be older than any hang that we wait for, or have as many bytes after it as a receive
 //! buffer holds. What is not done is sent again after a reconnect. At an orderly end we close our side first; if the peer then
 //! closes its side, it has read everything, and nothing is sent again. What the peer did with the bytes, nobody can know.

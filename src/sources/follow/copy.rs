@@ -1,5 +1,5 @@
-//! Whether a new file is a copy of a followed one, as copytruncate makes them
-//! (PROTOCOLS, E 5): what was read of the original is not read again in the copy.
+//! Whether a new file is a copy of a followed one, as copytruncate makes
+//! them: what was read of the original is not read again in the copy.
 
 use std::fs::File;
 use std::path::Path;

@@ -1,5 +1,5 @@
 //! Files that leave: renamed, deleted, replaced, or only quiet. A file that lost its name is read until it
-//! has been quiet for `rotate_wait`; a quiet file gives back its descriptor and memory (PROTOCOLS, E 2).
+//! has been quiet for `rotate_wait`; a quiet file gives back its descriptor and memory.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -140,7 +140,7 @@ impl Follower {
     }
 
     /// Forgets files that were last seen longer ago than their source's `forget_after`, and
-    /// returns their streams (PROTOCOLS, E 8). A file whose loss is not reported yet stays known.
+    /// returns their streams. A file whose loss is not reported yet stays known.
     pub fn forget(&mut self, now: Timestamp) -> Vec<Uid> {
         let forget_after = |source: &str| self.specs.iter().find(|spec| spec.name == source).map_or(FORGET_UNCONFIGURED, |spec| spec.forget_after);
         let is_old = |known: &&Known| i128::from(now.0) - i128::from(known.seen.0) > forget_after(&known.label.source).as_micros() as i128;

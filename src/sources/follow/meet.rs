@@ -1,4 +1,4 @@
-//! A new path: which file it leads to, and whether that file is known (PROTOCOLS, E 2 and 3).
+//! A new path: which file it leads to, and whether that file is known.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};

@@ -1,7 +1,16 @@
-//! All followed files: which ones exist, which file is which (PROTOCOLS, E), and whose turn it is. The follower looks at names and metadata and
+//! All followed files: which ones exist, which file is which, and whose turn it is. The follower looks at names and metadata and
 //! hands out readers as jobs. It does not run the jobs, and it has no clock: every step gets the time. It never waits for a reader, because
 //! whoever has the reader may wait for room as long as a sink is away. `meet` examines new paths, with `copy`, `moved`, `passed`, `renewed`,
 //! `packed` and `known`; `leave` handles files that lose their names or fall quiet; `turns` says who is next, `ask` answers queries.
+//!
+//! While a file is open, its descriptor is its identity. Of any other, its inode, its time of birth and hashes of what was read of it are known:
+//! 1. A read begins a little before where the last one ended. If the bytes there are others, or the file is shorter, it was rewritten, and a new
+//!    generation of it begins (`reader::rewritten`).
+//! 2. A name that leads to another inode is a new file. The old one is read to its end, until it has been quiet for a while (`leave`).
+//! 3. An unseen file with the inode and the beginning of a known one is that one. With other bytes, its inode was reused (`meet`).
+//! 4. A file with the bytes of exactly one known file whose inode is gone was moved (`moved`); one with those of a file that is
+//!    still there is its copy (`copy`), and a compressed one an older generation (`packed`).
+//! 5. A known file is forgotten when it was not seen for `forget_after` (`leave`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io::ErrorKind;

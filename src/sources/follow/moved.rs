@@ -1,4 +1,4 @@
-//! Files that are not known by their inode: moved here from elsewhere, rotated while siftd did not look, or new (PROTOCOLS, E 4).
+//! Files that are not known by their inode: moved here from elsewhere, rotated while siftd did not look, or new.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Compressed files that a source includes by name (PROTOCOLS, E 6). A compressed file that holds what was read
+//! Compressed files that a source includes by name. A compressed file that holds what was read
 //! of another file is an older generation of that file. If the other file is gone, its unread rest is read from
 //! here; nothing else is read again. A compressed file that holds nothing known is read once, from its beginning.
 //! One that no source includes is read only if it may hold such a rest of a file that was rotated from beside it.

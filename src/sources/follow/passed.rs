@@ -1,5 +1,5 @@
 //! Generations that came and went while siftd did not look: a log rotated twice leaves one between the file that
-//! was read and the file that has its name now. No source need include the name it has by then (PROTOCOLS, E 2).
+//! was read and the file that has its name now. No source need include the name it has by then.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};

@@ -1,4 +1,4 @@
-//! A followed file whose name now leads to a younger file that holds all of it (PROTOCOLS, E 4, for files being followed).
+//! A followed file whose name now leads to a younger file that holds all of it: the file was moved here, or written anew, while it was followed.
 
 use std::fs::File;
 use std::path::Path;

@@ -1,5 +1,5 @@
 //! NULs at the beginning of a line: after the file is cut, a writer that does not append continues
-//! at its old offset and leaves a hole before it (PROTOCOLS, E 7). The hole is left out.
+//! at its old offset and leaves a hole before it. The hole is left out.
 
 use super::Reader;
 use crate::core::event::{Event, Timestamp};

@@ -1,5 +1,5 @@
 //! One file, read in turns. Each turn continues where the last one ended, checks whether the file is still the one that was
-//! read (PROTOCOLS, E), and reports how far it got. Between turns the reader keeps little; at rest it keeps only its mark,
+//! read, and reports how far it got. Between turns the reader keeps little; at rest it keeps only its mark,
 //! from which it continues. It opens and reads, and decides nothing about names. `read` does one turn's reading, `rewritten`
 //! handles replaced content, `count` skips what is not to be read, and `unfinished` handles a last line without an end.
 

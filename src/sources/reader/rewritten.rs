@@ -1,5 +1,5 @@
 //! The content at offset 0 was replaced: the rest of the old content is read from
-//! a copy, if there is one; then a new generation begins (PROTOCOLS, E 1 and 5).
+//! a copy, if there is one; then a new generation begins.
 
 use std::fs::File;
 use std::io;
