@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::core::event::{Category, Hex, Severity};
 use crate::delivery::{Mark, Record};
+use crate::state::breakers;
 use crate::state::outbox::Next;
 
 /// A batch of one record.
@@ -108,4 +109,24 @@ fn a_transaction_that_finds_no_room_in_the_middle_changes_nothing() {
     drop(committer);
     let store = Store::open(folder.path()).unwrap().0;
     assert_eq!((store.last().unwrap(), store.streams().unwrap().len()), (last, marks.len()));
+}
+
+/// What other commands have left for a `run` comes with a word on what found no room.
+#[test]
+fn transitions_that_were_left_out_are_told_with_those_that_waited() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(folder.path()).unwrap().0;
+    let tx = store.begin().unwrap();
+    for n in 0..1003 {
+        breakers::add_transition(tx.db(), "x", (b"{}\n", Timestamp(n)), true).unwrap();
+    }
+    tx.commit().unwrap();
+    let write: WriteNotice = Arc::new(|out: &mut Vec<u8>, label: &Label, notice: &Notice, _| out.extend(format!("{} {notice:?}\n", label.source).bytes()));
+    let committer = Committer::new(Some(store), Rules::default(), write, &["out".to_owned()]).unwrap();
+    let mut committer = committer.with_ledger(ledger::Rules::default(), |_, _| ());
+    committer.commit(&[batch(1)], &[], Timestamp(2000)).unwrap();
+    let Next::Chunk(chunk) = committer.outbox().next(0) else { panic!("nothing was written") };
+    let text = String::from_utf8(chunk.body.clone()).unwrap();
+    assert!(text.starts_with("breaker Gap") && text.contains("why: TransitionsFull, missed: Events(3), from: Timestamp(1000)"), "{text}");
+    assert_eq!(text.lines().filter(|line| *line == "{}").count(), 1000);
 }
