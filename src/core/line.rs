@@ -1,6 +1,6 @@
 //! One line as the core sees it: its place in the stream, and its visible text.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 
 use super::confirm::Known;
 use super::decode::{self, Prefix};
@@ -95,6 +95,8 @@ pub struct Line<'a> {
     pub known: Known,
     now: Timestamp,
     prefix: Cell<Option<Prefix>>,
+    /// The length of what marks its body as another program's.
+    mark: OnceCell<Option<usize>>,
     /// The machines that were asked whether they begin here: entry, offset in the text, row.
     starts: RefCell<Vec<(u16, usize, Option<u16>)>>,
 }
@@ -105,7 +107,7 @@ impl<'a> Line<'a> {
     #[must_use]
     pub fn new(place: Place, text: &'a [u8], now: Timestamp) -> Self {
         let text = without_end(text);
-        Self { place, text, tried: Tried::No, known: Known::default(), now, prefix: Cell::new(None), starts: RefCell::new(Vec::new()) }
+        Self { place, text, tried: Tried::No, known: Known::default(), now, prefix: Cell::new(None), mark: OnceCell::new(), starts: RefCell::new(Vec::new()) }
     }
 
     /// Creates a line that was looked at before, if `memory` is of this
@@ -200,7 +202,7 @@ impl<'a> Line<'a> {
     /// program (a writer's name in brackets, `remote: `, `    default: `). Noise is noise, whoever passes it on.
     pub fn bodies(&self) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
         let body = self.body();
-        std::iter::once(body).chain(leadin::mark(body).map(|length| &body[length..]))
+        std::iter::once(body).chain(self.mark.get_or_init(|| leadin::mark(body)).map(|length| &body[length..]))
     }
 
     /// Returns the offsets at which the text may begin if something precedes the whole line:

@@ -98,11 +98,13 @@ impl WordGate {
     /// behind a mark, and what may match in it; `signs` are those of the whole line.
     #[must_use]
     pub fn of(&self, line: &Line, signs: &Signs) -> Maybe {
-        let parts: Vec<Ends> = std::iter::once(line.text).chain(line.bodies()).map(Ends::of).collect();
+        let marked = line.bodies().nth(1);
+        let parts = [line.text, line.body(), marked.unwrap_or_default()].map(Ends::of);
+        let parts = if marked.is_some() { &parts[..] } else { &parts[..2] };
         let mut found = Vec::with_capacity(TYPICAL_ALTERNATIVES);
         let clue_of = |number: u32| &self.alternatives[number as usize].clue;
         let is_shown = |clue: &Clue| clue.signs.iter().all(|any| any.iter().any(|sign| signs.has(*sign)));
-        self.wordless.fitting(&parts, |number| {
+        self.wordless.fitting(parts, |number| {
             if is_shown(clue_of(number)) {
                 found.push(number);
             }

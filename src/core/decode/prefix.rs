@@ -15,7 +15,7 @@ use super::letter;
 use super::level::{is_common, level_word};
 use super::runner;
 use super::scan::{blanks, byte, digits, rest, run};
-use super::tag::{self, Ground};
+use super::tag::{self, Ground, Tag};
 use super::time::{Moment, Style, moment};
 use super::writer::{self, Writer};
 use crate::core::event::{Io, Level, Timestamp};
@@ -116,13 +116,15 @@ struct Scan<'a> {
     header: Header,
     /// Whether a head brought its level with it.
     tagged: bool,
+    /// The tag that a logger has put behind a time, and the place where it was looked for.
+    known: Option<(usize, Option<Tag>)>,
     out: Prefix,
 }
 
 impl<'a> Scan<'a> {
     fn new(line: &'a [u8], now: Timestamp) -> Self {
         let out = Prefix::default();
-        Self { line, now, at: 0, heads: 0, ground: Ground::Bare, header: Header::None, tagged: false, out }
+        Self { line, now, at: 0, heads: 0, ground: Ground::Bare, header: Header::None, tagged: false, known: None, out }
     }
 
     /// Skips blanks before a full date or a clock with its level (a log within another output), a few before seconds (tracing), one
@@ -302,7 +304,7 @@ impl<'a> Scan<'a> {
         }
         // After a first level and a second time, a lower-case word begins the message.
         let ground = if self.out.level.is_some() && self.ground == Ground::Logger { Ground::Fields } else { self.ground };
-        let Some(tag) = tag::find(self.line, self.at, ground) else {
+        let Some(tag) = (if ground == Ground::Logger { self.loggers_tag() } else { tag::find(self.line, self.at, ground) }) else {
             return false;
         };
         self.level(tag.level);

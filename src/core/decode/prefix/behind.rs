@@ -47,15 +47,25 @@ impl Scan<'_> {
         known.then_some(found)
     }
 
+    /// Returns the tag that a logger may have put at the current position or behind fields; looked for once.
+    pub(super) fn loggers_tag(&mut self) -> Option<Tag> {
+        if let Some((_, tag)) = self.known.filter(|(at, _)| *at == self.at) {
+            return tag;
+        }
+        let tag = tag::find(self.line, self.at, Ground::Logger);
+        self.known = Some((self.at, tag));
+        tag
+    }
+
     /// Returns what precedes the text behind a stamp that loggers and transports alike put there: it is
     /// a logger's if a level follows that no compiler or report prints so: in capitals, brackets or a column.
-    pub(super) fn either(&self) -> Ground {
+    pub(super) fn either(&mut self) -> Ground {
         let text = blanks(self.line, self.at);
         // Indentation is the text's own, but a column for levels may be padded at its left.
         if text > self.at && !is_common(&self.line[text..run(self.line, text, |b| b.is_ascii_uppercase())]) {
             return Ground::Bare;
         }
-        let is_loggers = tag::find(self.line, self.at, Ground::Logger).is_some_and(|tag| {
+        let is_loggers = self.loggers_tag().is_some_and(|tag| {
             let tagged = self.line.get(tag.start..tag.end).unwrap_or_default();
             let next = blanks(self.line, tag.end);
             let is_wide = tag.start == self.at && next > tag.end + 1;
@@ -69,12 +79,13 @@ impl Scan<'_> {
 
     /// Returns what precedes the text behind a full date: most often a logger put it there, and only
     /// a compiler's word (`till.c:4:2: note: `, `    error: `) or a tab shows that a transport did.
-    pub(super) fn unless_said(&self) -> Ground {
+    pub(super) fn unless_said(&mut self) -> Ground {
+        let tag = self.loggers_tag();
         let is_said = |tag: Tag| {
             let word = self.line.get(tag.start..tag.end).unwrap_or_default();
             tag.start > self.at && byte(self.line, tag.end) == b':' && word != b"err" && word.iter().all(u8::is_ascii_lowercase)
         };
-        let is_relayed = byte(self.line, self.at) == b'\t' || tag::find(self.line, self.at, Ground::Logger).is_some_and(is_said);
+        let is_relayed = byte(self.line, self.at) == b'\t' || tag.is_some_and(is_said);
         if is_relayed { Ground::Bare } else { Ground::Logger }
     }
 }
