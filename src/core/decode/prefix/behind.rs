@@ -2,7 +2,7 @@
 
 use super::Scan;
 use super::boxed;
-use crate::core::decode::level::is_common;
+use crate::core::decode::level::{is_common, is_soft};
 use crate::core::decode::scan::{blanks, byte, is_gap, rest, run};
 use crate::core::decode::tag::{self, Ground, Tag};
 use crate::core::decode::writer::past_blank;
@@ -58,7 +58,7 @@ impl Scan<'_> {
     }
 
     /// Returns what precedes the text behind a stamp that loggers and transports alike put there: it is
-    /// a logger's if a level follows that no compiler or report prints so: in capitals, brackets or a column.
+    /// a logger's if a level follows that no compiler or report prints so: in capitals, brackets or a column, or one below error.
     pub(super) fn either(&mut self) -> Ground {
         let text = blanks(self.line, self.at);
         // Indentation is the text's own, but a column for levels may be padded at its left.
@@ -72,7 +72,8 @@ impl Scan<'_> {
             let before = self.line[..tag.start].trim_ascii_end().last().copied().unwrap_or_default();
             let is_parted = matches!(byte(self.line, next), b'|' | b'-') && (tag.start == self.at || before == byte(self.line, next));
             let word = tagged.split(|b| !b.is_ascii_alphabetic()).rfind(|word| !word.is_empty());
-            is_wide || is_parted || tagged.starts_with(b"[") || word.is_some_and(|word| word.iter().all(u8::is_ascii_uppercase))
+            let is_levels = |word: &[u8]| word.iter().all(u8::is_ascii_uppercase) || (tag.start == self.at && is_soft(word));
+            is_wide || is_parted || tagged.starts_with(b"[") || word.is_some_and(is_levels)
         });
         if is_loggers { Ground::Logger } else { Ground::Bare }
     }

@@ -54,6 +54,7 @@ fn stamps_of_loggers_and_of_transports() {
         ("~12:01:02 main ERROR gone", E, "", "ERROR gone", "gone"),
         ("~12:01:02 [main] [error] gone", E, "", "[error] gone", "gone"),
         ("~12:01:02 error    gone", E, "", "error    gone", "gone"),
+        ("~12:01:02 warn gone", W, "", "warn gone", "gone"),
         ("~12:01:02     error: |-", None, "", "    error: |-", "    error: |-"),
         ("~12:01:02 till.c:4:2: note: drawer", None, "", "till.c:4:2: note: drawer", "till.c:4:2: note: drawer"),
         ("~12:01:02   |     ^", None, "", "  |     ^", "  |     ^"),
