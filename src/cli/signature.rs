@@ -9,7 +9,7 @@ use super::stdin::{self, NamedStdin};
 use super::{Exit, Failure, out};
 use crate::core::event::Frames;
 use crate::core::redact::{KeyBlock, Redactor};
-use crate::core::signature::{Replacement, normalise_explained, signature as sign};
+use crate::core::signature::{Fault, Replacement, normalise_explained, signature as sign};
 use crate::sinks::human::sanitise;
 
 /// Maximum number of bytes of a line that are used: the default of `max_line_bytes`.
@@ -29,7 +29,7 @@ fn lines(why: bool) -> io::Result<()> {
         // The signature of an event contains no secret either.
         let text = Redactor::builtin().redact_next(&mut key, &whole, &mut 0);
         let (normalised, replacements) = normalise_explained(&text);
-        let (strict, _) = sign(None, "", &[], &text, &Frames::default());
+        let (strict, _) = sign(&Fault { message: &text, ..Fault::default() }, &[], &Frames::default());
         writeln!(out, "{strict}\t{normalised}")?;
         if why {
             explain(&mut out, &text, &replacements)?;

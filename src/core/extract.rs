@@ -10,7 +10,7 @@ use super::event::{Event, Exception, Frame, Frames, Hex, Lines, Link, Location, 
 use super::keywords::{Keywords, Seen};
 use super::line::{Line, Place};
 use super::redact::{ContextKey, KeyBlock};
-use super::signature;
+use super::signature::{self, Fault};
 use super::text::printable;
 use super::trace::{OpenTrace, Outcome};
 use crate::rules::{Entry, Family, Kind};
@@ -56,6 +56,8 @@ struct Said {
     links: Vec<Link>,
     frames: Frames,
     location: Option<Location>,
+    /// The name of the test that failed.
+    test: Option<String>,
 }
 
 /// Where and when an event begins: what is known of it apart from what its lines say.
@@ -96,12 +98,15 @@ pub fn event(engine: &Engine, origin: &Origin, trace: &OpenTrace, outcome: Outco
     let family = &engine.rules.families[usize::from(entry.family)];
     let count = outcome.lines.min(trace.lines.len());
     let head = trace.lines.get(0);
-    let said = match &entry.kind {
+    let mut said = match &entry.kind {
         Kind::Trace(machine) => read_trace(engine, family, machine, trace, outcome),
         Kind::Rule(regex) => read_line(regex, head.part, trace.setting.heading.as_deref()),
         Kind::Note(note) => read_line(&note.regex, trace.lines.get(trace.lead).part, None),
         _ => Said { text: printable(head.part).into_owned(), ..Said::default() },
     };
+    if family.test {
+        said.test = key(engine, trace, outcome).map(|name| printable(&name).into_owned());
+    }
     let key = trace.key.as_ref().map(|key| printable(key));
     let mut beginning = Beginning::new(engine, origin, head.place, (trace.time, trace.opened_at), key.as_deref());
     beginning.line_end = outcome.last_num.max(head.place.num);
@@ -227,7 +232,8 @@ fn build(engine: &Engine, entry: &Entry, mut said: Said, mut lines: Lines, begin
     let outermost = said.outermost();
     let language = entry.labels.language.clone();
     let message = if outermost.kind.is_empty() { said.text.as_str() } else { outermost.message.as_str() };
-    let (strict, loose) = signature::signature(language.as_deref(), &outermost.kind, &said.links, message, &said.frames);
+    let fault = Fault { language: language.as_deref(), test: said.test.as_deref(), kind: &outermost.kind, message };
+    let (strict, loose) = signature::signature(&fault, &said.links, &said.frames);
     let severity = engine.limits.severity_override(&entry.id, verdict.category).or(entry.fault.severity).unwrap_or(verdict.severity);
     let mut retry = verdict.retry;
     if let Some(class) = entry.fault.retry {
@@ -313,6 +319,7 @@ impl Said {
     fn redact(&mut self, engine: &Engine) {
         let clean = |text: &str| engine.redactor.redact(text, &mut 0).into_owned();
         self.text = clean(&self.text);
+        self.test = self.test.as_deref().map(clean);
         for link in &mut self.links {
             (link.kind, link.message) = (clean(&link.kind), clean(&link.message));
         }

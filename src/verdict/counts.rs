@@ -37,7 +37,7 @@ impl Fault {
 /// Returns the signature of a line that names an error.
 #[must_use]
 pub fn of_line(text: &str) -> Hex {
-    signature::signature(None, "", &[], text.trim(), &Frames::default()).0
+    signature::signature(&signature::Fault { message: text.trim(), ..Default::default() }, &[], &Frames::default()).0
 }
 
 /// Whether stderr decides what failed, given the output of each error and whether it is a status line. Where stderr has nothing

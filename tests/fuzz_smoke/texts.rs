@@ -10,7 +10,7 @@ use siftd::core::event::{Call, Category, Cause, Event, Exception, Frame, Link, L
 use siftd::core::noise::Noise;
 use siftd::core::redact::Redactor;
 use siftd::core::retry::{StructuredError, classify_structured, http_status};
-use siftd::core::signature::{normalise, normalise_explained, signature};
+use siftd::core::signature::{Fault, normalise, normalise_explained, signature};
 use siftd::core::signs::Signs;
 use siftd::core::text::Hex;
 use siftd::core::{frames, shown};
@@ -75,7 +75,8 @@ fn signed(text: &str) {
     assert!(replacements.iter().all(|one| text.contains(&one.from)));
     let frame = Frame { function: text, file: text, ..Frame::default() };
     let link = Link { kind: text.to_owned(), message: text.to_owned() };
-    let (strict, loose) = signature(Some("python"), text, &[link.clone(), link], text, &[frame].into_iter().collect());
+    let (strict, loose) =
+        signature(&Fault { language: Some("python"), test: Some(text), kind: text, message: text }, &[link.clone(), link], &[frame].into_iter().collect());
     assert!([strict, loose].iter().all(|hash| hash.bytes().all(|byte| byte.is_ascii_hexdigit())));
 }
 

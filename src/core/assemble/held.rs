@@ -46,9 +46,10 @@ impl Held {
         self.0.front().map(|waiting| &waiting.event)
     }
 
-    /// Removes the events that a pass takes back.
-    fn pass(&mut self) {
-        self.0.retain(|waiting| waiting.is_certain);
+    /// Removes the events that a pass at line `num` takes back: those before it. A trace may have given
+    /// that line back after later ones were read, which the next verdict is about.
+    fn pass(&mut self, num: u64) {
+        self.0.retain(|waiting| waiting.is_certain || waiting.event.line_num > num);
     }
 
     /// Returns who will claim once the waiting events count, and the last line of each.
@@ -147,9 +148,11 @@ impl Assembler {
             // What still waited for continuation lines comes first.
             self.end_unadopted(cx, line, out);
             if judged.is_passed {
-                self.held.pass();
+                self.held.pass(line.place.num);
             }
-            self.release(out);
+            while self.held.first().is_some_and(|first| first.line_num <= line.place.num) {
+                self.release_first(out);
+            }
             if judged.is_end {
                 self.end_regions(cx, at, out);
                 return;

@@ -1,7 +1,7 @@
 //! The signature of a fault: MD5 over its normalised form, the same on another day, host, path and line.
 //! Last stage of the core; sees the event after redaction. It never looks at time, place, line numbers or context.
 //!
-//! # Recipe, version 3 ([`SIG_VERSION`]; any change of an output raises it)
+//! # Recipe, version 4 ([`SIG_VERSION`]; any change of an output raises it)
 //! 1. A text is normalised by one pass of a byte machine (`normalise`), in this order at each token:
 //!    what *is* the fault stays (HTTP status, exit code, errno, signal, compiler code, SQLSTATE); dates and times → `DATE`;
 //!    users after `user=` and, since version 3, where sshd and PAM name them → `USER`; URLs → `scheme://…/last part`;
@@ -16,8 +16,9 @@
 //! 3. A frame is `function NUL file name`; the file name is normalised like any path. Application frames come first, at most 20,
 //!    a frame equal to the one before it counts once, so recursion depth does not matter. Line and column numbers never count.
 //! 4. loose = MD5(`type NUL message`): exception type and normalised message of the outermost exception.
-//! 5. strict = MD5(the same, then `NUL language`, `NUL type NUL message` of the root cause if there is a chain, then
-//!    `NUL frame` for each frame). (MD5: RFC 1321; a label, not a protection.)
+//! 5. strict = MD5(the same, then `NUL language`, since version 4 `NUL name` of the test that failed, normalised, `NUL type NUL
+//!    message` of the root cause if there is a chain, then `NUL frame` for each frame). Tests often fail with the same words
+//!    (`expect(received).toBe(expected)`), and are different faults. (MD5: RFC 1321; a label, not a protection.)
 //! 6. A plain line has no type: `kind` is empty and the line is the message.
 
 mod fault;
@@ -36,16 +37,28 @@ use md5::{Digest, Md5};
 pub use normalise::{Replacement, normalise, normalise_explained};
 
 /// Version of the recipe.
-pub const SIG_VERSION: u32 = 3;
+pub const SIG_VERSION: u32 = 4;
 /// Maximum number of frames that count.
 const MAX_FRAMES: usize = 20;
 /// Room for the signed text of most errors.
 const TYPICAL_BYTES: usize = 1024;
 
-/// Returns the strict and the loose signature, 32 hex digits each. `kind` and `message` are those of the outermost
-/// exception. `chain` is outermost first and may be empty. A plain line is given as `message` with an empty `kind`.
+/// What has failed, and how. A plain line is given as `message` with an empty `kind`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Fault<'a> {
+    /// Language.
+    pub language: Option<&'a str>,
+    /// Name of the test that failed.
+    pub test: Option<&'a str>,
+    /// Type of the outermost exception.
+    pub kind: &'a str,
+    /// Message of the outermost exception.
+    pub message: &'a str,
+}
+
+/// Returns the strict and the loose signature, 32 hex digits each. `chain` is outermost first and may be empty.
 #[must_use]
-pub fn signature(language: Option<&str>, kind: &str, chain: &[Link], message: &str, frames: &Frames) -> (Hex, Hex) {
+pub fn signature(Fault { language, test, kind, message }: &Fault, chain: &[Link], frames: &Frames) -> (Hex, Hex) {
     let mut text = String::with_capacity(TYPICAL_BYTES);
     fault(kind, message, &mut text);
     let mut hash = Md5::new();
@@ -54,6 +67,10 @@ pub fn signature(language: Option<&str>, kind: &str, chain: &[Link], message: &s
     text.clear();
     text.push('\0');
     text.push_str(language.unwrap_or_default());
+    if let Some(test) = test {
+        text.push('\0');
+        normalise(test, &mut text);
+    }
     if let Some(root) = chain.last().filter(|_| chain.len() > 1) {
         text.push('\0');
         fault(&root.kind, &root.message, &mut text);

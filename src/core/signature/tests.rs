@@ -271,12 +271,22 @@ fn the_time_is_linear_in_the_text() {
     }
 }
 
+/// Tests that fail with the same words are different faults; seen loosely, they are one.
+#[test]
+fn the_name_of_a_test_counts() {
+    let of = |test| signature(&Fault { test, message: "expect(received).toBe(expected)", ..Fault::default() }, &[], &Frames::default());
+    let (one, other, run_again) = (of(Some("adds up")), of(Some("parses dates")), of(Some("adds up")));
+    assert!(one.0 != other.0 && one.1 == other.1 && one == run_again);
+    assert_eq!(of(Some("takes row 17")), of(Some("takes row 18")));
+    assert_eq!(of(None).1, one.1);
+}
+
 fn frame<'a>(function: &'a str, file: &'a str, line: u32, in_app: bool) -> Frame<'a> {
     Frame { function, file, line, column: 1, in_app }
 }
 
 fn sign(language: Option<&str>, kind: &str, chain: &[Link], message: &str, frames: &[Frame]) -> (Hex, Hex) {
-    signature(language, kind, chain, message, &frames.iter().copied().collect())
+    signature(&Fault { language, test: None, kind, message }, chain, &frames.iter().copied().collect())
 }
 
 fn link(kind: &str, message: &str) -> Link {
