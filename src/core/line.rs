@@ -198,11 +198,17 @@ impl<'a> Line<'a> {
         leadin::writer(body).map(|length| &body[length..])
     }
 
-    /// Returns what may be noise or a false positive: the body, and the text in it after what marks it as printed by another
-    /// program (a writer's name in brackets, `remote: `, `    default: `). Noise is noise, whoever passes it on.
-    pub fn bodies(&self) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
+    /// Returns the text in the body after what marks it as printed by another program: a writer's
+    /// name in brackets, `remote: `, `    default: `; `None` if nothing does.
+    #[must_use]
+    pub fn marked(&self) -> Option<&'a [u8]> {
         let body = self.body();
-        std::iter::once(body).chain(self.mark.get_or_init(|| leadin::mark(body)).map(|length| &body[length..]))
+        self.mark.get_or_init(|| leadin::mark(body)).map(|length| &body[length..])
+    }
+
+    /// Returns what may be noise or a false positive: the body, and what is marked in it. Noise is noise, whoever passes it on.
+    pub fn bodies(&self) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
+        std::iter::once(self.body()).chain(self.marked())
     }
 
     /// Returns the offsets at which the text may begin if something precedes the whole line:

@@ -98,7 +98,7 @@ impl WordGate {
     /// behind a mark, and what may match in it; `signs` are those of the whole line.
     #[must_use]
     pub fn of(&self, line: &Line, signs: &Signs) -> Maybe {
-        let marked = line.bodies().nth(1);
+        let marked = line.marked();
         let parts = [line.text, line.body(), marked.unwrap_or_default()].map(Ends::of);
         let parts = if marked.is_some() { &parts[..] } else { &parts[..2] };
         let mut found = Vec::with_capacity(TYPICAL_ALTERNATIVES);

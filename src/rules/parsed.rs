@@ -64,8 +64,9 @@ fn wrong_type(message: &str) -> Option<(String, String)> {
     ];
     let (given, expected) = message.strip_prefix("invalid type: ")?.split_once(", expected ")?;
     let (_, name, mend) = WORDS.iter().find(|(word, ..)| expected == *word)?;
-    let given = WORDS.iter().find_map(|(word, name, _)| (*word == format!("a {given}")).then_some(*name)).unwrap_or(given);
-    Some((format!("must be {name}, not {}", given.strip_prefix("string ").unwrap_or(given)), (*mend).to_owned()))
+    let named = WORDS.iter().find(|(word, ..)| word.strip_prefix("a ") == Some(given)).map(|(_, name, _)| *name);
+    let given = named.or_else(|| given.strip_prefix("string ")).unwrap_or(given);
+    Some((format!("must be {name}, not {given}"), (*mend).to_owned()))
 }
 
 /// Returns the last line of the message: the other lines draw the regex.

@@ -304,7 +304,7 @@ impl<'a> Scan<'a> {
         }
         // After a first level and a second time, a lower-case word begins the message.
         let ground = if self.out.level.is_some() && self.ground == Ground::Logger { Ground::Fields } else { self.ground };
-        let Some(tag) = (if ground == Ground::Logger { self.loggers_tag() } else { tag::find(self.line, self.at, ground) }) else {
+        let Some(tag) = self.tag_on(ground) else {
             return false;
         };
         self.level(tag.level);

@@ -47,12 +47,15 @@ impl Scan<'_> {
         known.then_some(found)
     }
 
-    /// Returns the tag that a logger may have put at the current position or behind fields; looked for once.
-    pub(super) fn loggers_tag(&mut self) -> Option<Tag> {
+    /// Returns the tag at the current position or, behind a logger's time, after fields. A logger's is looked for once.
+    pub(super) fn tag_on(&mut self, ground: Ground) -> Option<Tag> {
+        if ground != Ground::Logger {
+            return tag::find(self.line, self.at, ground);
+        }
         if let Some((_, tag)) = self.known.filter(|(at, _)| *at == self.at) {
             return tag;
         }
-        let tag = tag::find(self.line, self.at, Ground::Logger);
+        let tag = tag::find(self.line, self.at, ground);
         self.known = Some((self.at, tag));
         tag
     }
@@ -65,7 +68,7 @@ impl Scan<'_> {
         if text > self.at && !is_common(&self.line[text..run(self.line, text, |b| b.is_ascii_uppercase())]) {
             return Ground::Bare;
         }
-        let is_loggers = self.loggers_tag().is_some_and(|tag| {
+        let is_loggers = self.tag_on(Ground::Logger).is_some_and(|tag| {
             let tagged = self.line.get(tag.start..tag.end).unwrap_or_default();
             let next = blanks(self.line, tag.end);
             let is_wide = tag.start == self.at && next > tag.end + 1;
@@ -81,7 +84,7 @@ impl Scan<'_> {
     /// Returns what precedes the text behind a full date: most often a logger put it there, and only
     /// a compiler's word (`till.c:4:2: note: `, `    error: `) or a tab shows that a transport did.
     pub(super) fn unless_said(&mut self) -> Ground {
-        let tag = self.loggers_tag();
+        let tag = self.tag_on(Ground::Logger);
         let is_said = |tag: Tag| {
             let word = self.line.get(tag.start..tag.end).unwrap_or_default();
             tag.start > self.at && byte(self.line, tag.end) == b':' && word != b"err" && word.iter().all(u8::is_ascii_lowercase)
@@ -96,4 +99,30 @@ impl Scan<'_> {
 pub(super) fn is_padded(line: &[u8], end: usize) -> bool {
     let gap = run(line, end, |b| b == b' ') - end;
     gap >= PADDING.len() && gap.is_multiple_of(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{E, W, check};
+
+    /// Stamps that loggers and transports alike put before a line: what a compiler or a report prints behind one is no level.
+    #[test]
+    fn stamps_of_loggers_and_of_transports() {
+        check(&[
+            ("~12:01:02 ERROR gone", E, "", "ERROR gone", "gone"),
+            ("~12:01:02 main ERROR gone", E, "", "ERROR gone", "gone"),
+            ("~12:01:02 [main] [error] gone", E, "", "[error] gone", "gone"),
+            ("~12:01:02 error    gone", E, "", "error    gone", "gone"),
+            ("~12:01:02 warn gone", W, "", "warn gone", "gone"),
+            ("~12:01:02     error: |-", None, "", "    error: |-", "    error: |-"),
+            ("~12:01:02 till.c:4:2: note: drawer", None, "", "till.c:4:2: note: drawer", "till.c:4:2: note: drawer"),
+            ("~12:01:02   |     ^", None, "", "  |     ^", "  |     ^"),
+            ("2026-11-10 10:00:00.123 | error | gone", E, "", "error | gone", "gone"),
+            ("2026-11-10 10:00:00.123 | error: gone", None, "", "error: gone", "error: gone"),
+            ("2026-11-10 10:00:00.123 |  1 | ERROR | [x] gone", None, "", " 1 | ERROR | [x] gone", " 1 | ERROR | [x] gone"),
+            ("2026-11-10 10:00:00.123 |", None, "", "", ""),
+            ("2026-11-10 10:00:00.123 -", None, "", "", ""),
+            ("~10:00:00     INFO -", None, "", "", ""),
+        ]);
+    }
 }
