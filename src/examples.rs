@@ -21,14 +21,14 @@ pub struct Failure {
     pub got: String,
 }
 
-/// Runs every example of `rules`; returns their number and the failures.
+/// Runs every example that `told` has under `rules`, the same set as it reads logs; returns their number and the failures.
 #[must_use]
-pub fn run(rules: RuleSet) -> (usize, Vec<Failure>) {
+pub fn run(told: &RuleSet, rules: RuleSet) -> (usize, Vec<Failure>) {
     let engine = Arc::new(Engine::new(rules, Limits::default()));
     let mut count = 0;
     let mut failures = Vec::new();
-    let entries = engine.rules.entries.iter().map(|entry| (&entry.id, &entry.examples, Some(entry.region.is_some())));
-    let cancels = engine.rules.cancels.iter().map(|cancel| (&cancel.id, &cancel.examples, None));
+    let entries = told.entries.iter().map(|entry| (&entry.id, &entry.examples, Some(entry.region.is_some())));
+    let cancels = told.cancels.iter().map(|cancel| (&cancel.id, &cancel.examples, None));
     for (id, examples, own) in entries.chain(cancels) {
         count += examples.matching.len() + examples.no_match.len();
         failures.extend(check(&engine, id, examples, own));

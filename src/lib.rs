@@ -55,6 +55,7 @@ pub mod core {
     pub mod transcript;
     pub mod visible;
     pub mod word_gate;
+    pub mod writer;
 }
 pub mod cli;
 pub mod daemon;

@@ -42,6 +42,7 @@ const DRESSES: &[Dress] = &[
     Dress { name: "jenkins", before: "[2026-11-20T10:00:00.123Z] ", behind: "" },
     Dress { name: "journal", before: "Nov 20 10:00:00 host unit[12]: ", behind: "" },
     Dress { name: "kubectl", before: "[pod/x-1/app] ", behind: "" },
+    Dress { name: "named", before: "[web] ", behind: "" },
     Dress { name: "worker", before: "[worker 3] ", behind: "" },
     Dress { name: "zuul", before: "2026-11-20 10:00:00.123456 | ", behind: "" },
 ];
@@ -57,7 +58,7 @@ const PROMPTS: [(&str, &str); 5] = [
 
 #[test]
 fn what_surrounds_the_lines_changes_no_error() {
-    let engine = Arc::new(Engine::new(RuleSet::builtin(), Limits::default()));
+    let engine = Arc::new(Engine::new(RuleSet::compiled(), Limits::default()));
     let cases = cases();
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let found: BTreeSet<String> = std::thread::scope(|scope| {

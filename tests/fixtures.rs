@@ -63,7 +63,7 @@ fn check([engine, every_line]: &[Arc<Engine>; 2], folder: &Path) -> Vec<String> 
 }
 
 fn engine_with(two_stage: bool) -> Arc<Engine> {
-    Arc::new(Engine::new(RuleSet::builtin(), Limits { two_stage, ..Limits::default() }))
+    Arc::new(Engine::new(RuleSet::compiled(), Limits { two_stage, ..Limits::default() }))
 }
 
 /// Returns the folders with an `input.log`, in order.

@@ -102,18 +102,36 @@ type Found = (u64, u64, String);
 
 #[test]
 fn two_errors_behind_each_other_are_two() {
-    let engine = Arc::new(Engine::new(RuleSet::builtin(), Limits::default()));
+    let engine = Arc::new(Engine::new(RuleSet::compiled(), Limits::default()));
     let errors = errors(&engine);
     assert!(errors.len() > 100, "only {} rules", errors.len());
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let (mut wrong, mut others, mut asked) = (BTreeMap::new(), Vec::new(), 0);
+    std::thread::scope(|scope| {
+        let parts: Vec<_> = errors.chunks(errors.len().div_ceil(workers)).map(|firsts| scope.spawn(|| pairs_of(&engine, firsts, &errors))).collect();
+        for part in parts.into_iter().map(|part| part.join().unwrap()) {
+            wrong.extend(part.0);
+            others.extend(part.1);
+            asked += part.2;
+        }
+    });
+    println!("{} and {} of {asked} pairs come out otherwise", wrong.len(), others.len());
+    let is_usual = others.len() * 10_000 <= asked * FAULTS_IN_10_000;
+    assert!(is_usual, "{} of {asked} pairs; the first ones:\n{}", others.len(), others[..others.len().min(12)].join("\n"));
+    compare(&wrong);
+}
+
+/// Returns the pairs of the fixed sample that come out otherwise, with the reason; those beyond it; and how many were asked.
+fn pairs_of(engine: &Arc<Engine>, firsts: &[(String, String)], errors: &[(String, String)]) -> (BTreeMap<String, String>, Vec<String>, usize) {
     let rounds = std::env::var("SIFTD_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1);
     let (mut wrong, mut others, mut asked) = (BTreeMap::new(), Vec::new(), 0);
     for between in BETWEEN {
-        for (first, text) in errors.iter().filter(|(first, text)| is_closed(&engine, first, text, between)) {
-            for (second, behind) in &errors {
+        for (first, text) in firsts.iter().filter(|(first, text)| is_closed(engine, first, text, between)) {
+            for (second, behind) in errors {
                 let name = format!("{first} {between:?} {second}");
                 if is_asked(&name, rounds) && !may_be_one((first, text), (second, behind), between) {
                     asked += 1;
-                    match check(&engine, (first, text), (second, behind), between) {
+                    match check(engine, (first, text), (second, behind), between) {
                         Some(why) if is_asked(&name, 1) => drop(wrong.insert(name, why)),
                         why => others.extend(why),
                     }
@@ -121,10 +139,7 @@ fn two_errors_behind_each_other_are_two() {
             }
         }
     }
-    println!("{} and {} of {asked} pairs come out otherwise", wrong.len(), others.len());
-    let is_usual = others.len() * 10_000 <= asked * FAULTS_IN_10_000;
-    assert!(is_usual, "{} of {asked} pairs; the first ones:\n{}", others.len(), others[..others.len().min(12)].join("\n"));
-    compare(&wrong);
+    (wrong, others, asked)
 }
 
 /// The faults are those that are known.

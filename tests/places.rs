@@ -72,7 +72,7 @@ fn events(engine: &Arc<Engine>, text: &str) -> Vec<Event> {
 
 #[test]
 fn an_error_has_its_place_behind_any_prefix() {
-    let engine = Arc::new(Engine::new(RuleSet::builtin(), Limits::default()));
+    let engine = Arc::new(Engine::new(RuleSet::compiled(), Limits::default()));
     let mut wrong = Vec::new();
     for prefix in PREFIXES {
         for &(printed, lines, file, line, column) in PRINTED {
@@ -96,7 +96,7 @@ fn an_error_has_its_place_behind_any_prefix() {
 /// GitHub and Azure put their tag only before the first line of a message.
 #[test]
 fn the_tag_of_a_runner_is_no_part_of_the_file() {
-    let engine = Arc::new(Engine::new(RuleSet::builtin(), Limits::default()));
+    let engine = Arc::new(Engine::new(RuleSet::compiled(), Limits::default()));
     for &(printed, lines, file, line, column) in PRINTED {
         for tag in ["##[error]", "2026-11-20T14:00:00.1234567Z ##[error]"] {
             let found = events(&engine, &format!("{tag}{printed}\n"));
@@ -109,7 +109,7 @@ fn the_tag_of_a_runner_is_no_part_of_the_file() {
 
 #[test]
 fn a_line_above_names_the_file_of_those_below() {
-    let engine = Arc::new(Engine::new(RuleSet::builtin(), Limits::default()));
+    let engine = Arc::new(Engine::new(RuleSet::compiled(), Limits::default()));
     let listing = "/srv/app/till.js\n  3:7   error    'a' is not defined  no-undef\n  4:1   warning  'b' is dull  no-dull\n  12:3  error    'c' is not defined  no-undef\n\n  5:1  error    'd' has no heading  no-undef\n";
     for prefix in ["", "#7 0.123 ", "web-1  | "] {
         let text: String = listing.lines().map(|line| format!("{prefix}{line}\n")).collect();

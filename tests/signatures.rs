@@ -16,7 +16,7 @@ const MIN_PAIRS: usize = 150;
 
 #[test]
 fn the_same_fault_has_one_signature_and_another_one_has_another() {
-    let engine = Arc::new(Engine::new(RuleSet::builtin(), Limits::default()));
+    let engine = Arc::new(Engine::new(RuleSet::compiled(), Limits::default()));
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/signature-pairs.jsonl")).unwrap();
     let (mut wrong, mut pairs) = (Vec::new(), 0);
     for line in text.lines() {

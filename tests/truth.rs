@@ -23,7 +23,7 @@ type Found = (u64, u64, String);
 
 #[test]
 fn every_error_of_the_generator_is_found_with_its_lines_and_nothing_else() {
-    let engine = Arc::new(Engine::new(RuleSet::builtin(), Limits::default()));
+    let engine = Arc::new(Engine::new(RuleSet::compiled(), Limits::default()));
     for (seed, rate, look_alikes) in [(1, 0.01, true), (2, 0.1, true), (3, 0.1, false)] {
         let recipe = log::Recipe { bytes: 1 << 20, rate, seed, look_alikes };
         let (mut text, mut truth) = (Vec::new(), Vec::new());

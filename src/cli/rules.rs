@@ -77,11 +77,14 @@ fn test(files: &[PathBuf], args: &SetupArgs) -> Result<Exit, Failure> {
     let named = [setup::rule_paths(&config, &args.rules), setup::in_folders(files)].concat();
     let (warnings, others) = split_off_warnings(named)?;
     let read = |paths: &[PathBuf]| paths.iter().map(|path| setup::read_rules(path)).collect::<Result<Vec<_>, _>>();
-    let with_builtin = |own: Vec<RulesFile>| RuleSet::with_files(builtin_files(Examples::Read).into_iter().chain(own).collect());
-    let (mut count, mut failures) = examples::run(with_builtin(read(&others)?));
+    let run = |paths: &[PathBuf]| {
+        let told = RuleSet::with_files(builtin_files(Examples::Read).into_iter().chain(read(paths)?).collect());
+        Ok::<_, Diagnostics>(examples::run(&told, RuleSet::compiled_with(read(paths)?)))
+    };
+    let (mut count, mut failures) = run(&others)?;
     if !warnings.is_empty() {
         let own: Vec<Checked> = warnings.iter().zip(&read(&warnings)?).map(|(path, file)| Checked::new(path, file)).collect();
-        let (_, with_warnings) = examples::run(with_builtin(read(&[others, warnings].concat())?));
+        let (_, with_warnings) = run(&[others, warnings].concat())?;
         count += own.iter().map(|file| file.examples).sum::<usize>();
         failures.extend(with_warnings.into_iter().filter(|failure| own.iter().any(|file| file.ids.contains(&failure.rule))));
     }
@@ -126,18 +129,19 @@ fn is_of_warnings(file: &RulesFile) -> bool {
 
 /// Checks the files `checked`, which are read after the files `around`.
 fn check_among(around: &[PathBuf], checked: &[PathBuf]) -> Result<Exit, Failure> {
-    let (builtin, mut own, mut read) = (builtin_files(Examples::Read), Vec::new(), Vec::new());
+    let (mut own, mut read, mut told) = (Vec::new(), Vec::new(), Vec::new());
     for path in around.iter().chain(checked) {
         let file = setup::read_rules(path)?;
         repeated(path, &file)?;
         own.push(Checked::new(path, &file));
         read.push(file);
+        told.push(setup::read_rules(path)?);
     }
-    let rules = RuleSet::with_files(builtin.into_iter().chain(read).collect());
+    let rules = RuleSet::compiled_with(read);
     let own = &own[around.len()..];
     let untold = word_gate::untold(&rules).filter(|id| own.iter().any(|file| file.ids.iter().any(|own| own == id)));
     untold.for_each(|id| say(&format!("{id}: slow: no word stands in all that it matches, so it is asked of every line that may hold an error; give it one")));
-    let (_, failures) = examples::run(rules);
+    let (_, failures) = examples::run(&RuleSet::with_files(told), rules);
     own.iter().try_fold(Exit::Done, |worst, file| Ok(worst.max(file.report(&failures)?)))
 }
 

@@ -196,7 +196,7 @@ impl Assembler {
             return;
         }
         if let Some(entry) = confirm.border() {
-            self.border(cx, entry, out);
+            self.border(cx, line, entry, out);
         }
         if let Some((entry, lines)) = confirm.noise_block() {
             self.noise = Some(OpenNoise { entry, left: lines, last_num: line.place.num });
@@ -293,7 +293,7 @@ impl Assembler {
         }
         let above = rivals.iter().find_map(|&entry| entries[usize::from(entry)].above.as_ref());
         trace.setting.heading = above.and_then(|above| back.file_above(above, line, view));
-        trace.setting.depth = self.regions.len();
+        self.settle_in(&mut trace, line);
         trace.setting.claims = self.notes.claims();
         trace.head = Some(Box::new(line.memory(confirm.candidates())));
         self.open(cx, trace, out);
@@ -318,7 +318,7 @@ impl Assembler {
         // Words that any program uses, and a logger's record, may precede a stack trace that only says where.
         let entry = &cx.engine.rules.entries[usize::from(found.entry)];
         trace.waits = line.is_stamped() || entry.generic;
-        trace.setting.depth = self.regions.len();
+        self.settle_in(&mut trace, line);
         if let Some(above) = &entry.above {
             trace.setting.heading = cx.back.file_above(above, line, found.view);
         }

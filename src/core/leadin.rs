@@ -151,6 +151,14 @@ pub fn writer(text: &[u8]) -> Option<usize> {
     (is_name && rest.get(colon).is_none_or(|byte| is_blank(*byte))).then_some(indent + name + colon + blank + 2)
 }
 
+/// Returns the writer's name in brackets at the start of `text`, brackets included, unless it is a moment: `[10:00:00] `.
+pub fn name(text: &[u8]) -> Option<&[u8]> {
+    let name = text[..writer(text)?].trim_ascii();
+    let inner = &name[1..];
+    let is_moment = inner[0].is_ascii_digit() && inner.iter().any(|byte| matches!(byte, b':' | b'.' | b'-'));
+    (!is_moment).then_some(name)
+}
+
 /// Returns the length of what marks the text after it as another program's: a writer's name in brackets or what
 /// quotes it, except an indentation and pytest's sign, which are also parts of the reports of one program.
 pub fn mark(text: &[u8]) -> Option<usize> {
@@ -323,6 +331,16 @@ mod tests {
         assert_eq!(LeadIn::new(b"[web] ").unwrap().name(), Some(&b"web"[..]));
         assert_eq!(LeadIn::new(b"[@till/web]: ").unwrap().name(), Some(&b"@till/web"[..]));
         assert_eq!(LeadIn::new(b"#12 3.4 ").unwrap().name(), None);
+    }
+
+    #[test]
+    fn a_moment_is_no_name() {
+        for (text, wanted) in [("[web] x", Some("[web]")), ("[0] x", Some("[0]")), ("    [exec] x", Some("[exec]")), ("[web:test]: x", Some("[web:test]:"))] {
+            assert_eq!(name(text.as_bytes()), wanted.map(str::as_bytes), "{text}");
+        }
+        for text in ["[10:00:00] x", "[2026-11-20T10:00:00.123Z] x", "[12.345] x", "[ERROR] x", "x"] {
+            assert_eq!(name(text.as_bytes()), None, "{text}");
+        }
     }
 
     #[test]

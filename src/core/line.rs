@@ -7,6 +7,7 @@ use super::decode::{self, Prefix};
 use super::engine::Candidate;
 use super::event::{Io, Level, Sender, Timestamp};
 use super::leadin;
+use super::writer::Writer;
 
 /// Maximum number of machines that a line remembers; any further ones are asked again.
 const MAX_STARTS: usize = 64;
@@ -227,6 +228,20 @@ impl<'a> Line<'a> {
             return Some(key.as_bytes());
         }
         self.prefix().key.map(|(from, to)| &self.text[from..to])
+    }
+
+    /// Returns who wrote the line: the stream's [key](Self::key), or the name in brackets before the text.
+    #[must_use]
+    pub fn writer(&self) -> Writer {
+        self.writer_before(View::AfterWriter)
+    }
+
+    /// Returns who wrote what `view` shows. A name in brackets that it shows is part of the text.
+    #[must_use]
+    pub fn writer_before(&self, view: View) -> Writer {
+        let outer = || leadin::name(self.text).filter(|name| name.len() <= self.prefix().body);
+        let inner = || leadin::name(self.body()).filter(|_| view == View::AfterWriter);
+        self.key().or_else(outer).or_else(inner).map_or_else(Writer::default, Writer::named)
     }
 
     /// Whether the line holds only white space.

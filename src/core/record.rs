@@ -310,7 +310,7 @@ mod tests {
 
     /// Returns where in the record its errors are.
     fn found(line: &str) -> Vec<String> {
-        let engine = Arc::new(Engine::new(RuleSet::builtin(), Limits::default()));
+        let engine = Arc::new(Engine::new(RuleSet::compiled(), Limits::default()));
         let (mut stream, mut events) = (Stream::new(engine, Origin::default()), Vec::new());
         stream.push(line.as_bytes(), Timestamp(0), &mut events);
         stream.finish(Timestamp(0), &mut events);

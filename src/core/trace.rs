@@ -8,6 +8,7 @@ use super::event::{Lines, Timestamp};
 use super::leadin::LeadIn;
 use super::line::{Line, Memory, View};
 use super::redact::KeyBlock;
+use super::writer::Writer;
 use crate::rules::{Entries, Kind, Machine, Take, first_visible};
 
 mod announced;
@@ -75,7 +76,9 @@ pub struct Setting {
     pub heading: Option<Box<str>>,
     /// The block of a private key that it is inside of.
     pub key: Option<KeyBlock>,
-    /// Number of open regions.
+    /// Who wrote it.
+    pub writer: Writer,
+    /// Number of open regions that hold lines of that writer.
     pub depth: usize,
     /// Number of claims made before.
     pub claims: u64,

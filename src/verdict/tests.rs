@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 fn engine() -> &'static Arc<Engine> {
     static ENGINE: OnceLock<Arc<Engine>> = OnceLock::new();
-    ENGINE.get_or_init(|| Arc::new(Engine::new(RuleSet::builtin(), Limits::default())))
+    ENGINE.get_or_init(|| Arc::new(Engine::new(RuleSet::compiled(), Limits::default())))
 }
 
 fn said(stderr: &str, stdout: &str) -> Said {

@@ -11,7 +11,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::Value;
 use siftd::config::Schema;
-use siftd::core::engine::{Engine, Limits};
+use siftd::core::engine::Engine;
 use siftd::core::event::{Severity, Timestamp};
 use siftd::daemon::Writer;
 use siftd::delivery::{Batch, Chunk, Label, Node, SinkMark, Uid, derived_id};
@@ -28,7 +28,7 @@ use siftd::state::queue::ControlMessage;
 use siftd::state::store::{Store, StoreError};
 use siftd::state::withhold::Rules;
 
-use super::support::{NOW, engine};
+use super::support::{NOW, usual};
 
 pub const SECOND: i64 = 1_000_000;
 pub const ROTATE_WAIT: i64 = 5 * SECOND;
@@ -62,7 +62,7 @@ impl World {
         let options = Options { path, choose, rotate_size: 0, rotate_age_us: 0, keep: 1000, compress: false, fsync_us: SECOND };
         let (start, rules, seen, links_into) = (Start::Beginning, Rules::default(), Mutex::default(), Vec::new());
         let (source, include, ledger) = ("agent", include.to_vec(), None);
-        Self { folder, engine: engine(Limits::default()), now: NOW, include, source, start, links_into, rules, ledger, options, seen }
+        Self { folder, engine: usual(), now: NOW, include, source, start, links_into, rules, ledger, options, seen }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {

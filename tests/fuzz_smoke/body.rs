@@ -24,7 +24,7 @@ fn engine(small: bool, two_stage: bool) -> &'static Arc<Engine> {
     let make = |at: usize| {
         let usual = Limits { two_stage: at % 2 == 1, max_line_bytes: 64 << 10, ..Limits::default() };
         let limits = if at < 2 { usual } else { Limits { max_line_bytes: 1024, max_trace_lines: 5, max_trace_bytes: 900, max_context_lines: 9, ..usual } };
-        Arc::new(Engine::new(RuleSet::builtin(), limits))
+        Arc::new(Engine::new(RuleSet::compiled(), limits))
     };
     &ENGINES.get_or_init(|| (0..4).map(make).collect())[usize::from(small) * 2 + usize::from(two_stage)]
 }

@@ -13,7 +13,7 @@ pub const NOW: Timestamp = Timestamp(1_790_000_000_000_000);
 
 /// Returns an engine with the built-in rules and these limits.
 pub fn engine(limits: Limits) -> Arc<Engine> {
-    Arc::new(Engine::new(RuleSet::builtin(), limits))
+    Arc::new(Engine::new(RuleSet::compiled(), limits))
 }
 
 /// Returns an engine with the built-in rules and default limits.
@@ -103,10 +103,10 @@ pub struct Parts {
 pub fn parts() -> &'static Parts {
     static PARTS: OnceLock<Parts> = OnceLock::new();
     PARTS.get_or_init(|| {
-        let engine = usual();
-        let entries = &engine.rules.entries;
+        let rules = RuleSet::builtin();
+        let entries = &rules.entries;
         let literals = entries.iter().flat_map(|entry| entry.gate.literals.clone()).collect();
-        let own = entries.iter().map(|entry| &entry.examples).chain(engine.rules.cancels.iter().map(|cancel| &cancel.examples));
+        let own = entries.iter().map(|entry| &entry.examples).chain(rules.cancels.iter().map(|cancel| &cancel.examples));
         let examples = own.flat_map(|examples| examples.matching.iter().chain(&examples.no_match)).cloned().collect();
         Parts { literals, examples }
     })

@@ -53,7 +53,7 @@ fn events(engine: &Arc<Engine>, line: &str) -> Vec<Event> {
 
 #[test]
 fn levels_are_found_in_every_format() {
-    let engine = Arc::new(Engine::new(RuleSet::builtin(), Limits::default()));
+    let engine = Arc::new(Engine::new(RuleSet::compiled(), Limits::default()));
     let formats = formats();
     assert!(formats.len() >= LEAST_FORMATS, "{}", formats.len());
     let mut wrong = Vec::new();
@@ -101,7 +101,7 @@ fn lines(layout: &str, side: usize) -> Vec<String> {
 
 #[test]
 fn levels_are_found_whatever_their_word() {
-    let engine = Arc::new(Engine::new(RuleSet::builtin(), Limits::default()));
+    let engine = Arc::new(Engine::new(RuleSet::compiled(), Limits::default()));
     let layouts: Vec<&str> = LAYOUTS.lines().filter(|line| !line.is_empty() && !line.starts_with("# ") && !line.starts_with("## ")).collect();
     assert!(layouts.len() >= LEAST_LAYOUTS, "{}", layouts.len());
     let mut wrong = Vec::new();
@@ -121,7 +121,7 @@ fn levels_are_found_whatever_their_word() {
 
 #[test]
 fn what_stands_below_a_record_takes_its_level() {
-    let engine = Arc::new(Engine::new(RuleSet::builtin(), Limits::default()));
+    let engine = Arc::new(Engine::new(RuleSet::compiled(), Limits::default()));
     let text: String = BENEATH.lines().filter(|line| !line.starts_with("# ") && !line.starts_with("## ")).map(|line| format!("{line}\n")).collect();
     let blocks: Vec<&str> = text.split("\n\n").map(str::trim).filter(|block| !block.is_empty()).collect();
     assert!(blocks.len() >= LEAST_BENEATH, "{}", blocks.len());

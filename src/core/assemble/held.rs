@@ -6,13 +6,14 @@
 
 use std::collections::VecDeque;
 
-use super::regions::region;
+use super::regions::{OpenRegion, region};
 use super::{Assembler, Context};
 use crate::core::event::Event;
-use crate::core::line::Line;
+use crate::core::line::{Line, View};
 use crate::core::notes::Claimant;
 use crate::core::patience::Patience;
 use crate::core::trace::{OpenTrace, Outcome};
+use crate::core::writer::Writer;
 use crate::rules::{Entry, Region};
 
 /// Maximum number of events held back in one stream; beyond it, the oldest is released.
@@ -27,6 +28,8 @@ pub(super) struct Waiting {
     pub(super) event: Event,
     pub(super) anchor: u64,
     pub(super) last_num: u64,
+    /// Who wrote its lines.
+    pub(super) writer: Writer,
     /// Who claims, and with which key.
     pub(super) claim: Option<(Claimant, Option<Vec<u8>>)>,
     /// Whether it waits only for the events before it, and no pass drops it.
@@ -36,6 +39,8 @@ pub(super) struct Waiting {
 /// What a line says about a region with verdicts; a failure if neither holds.
 #[derive(Clone, Copy, Debug)]
 struct Judged {
+    /// Who says it.
+    writer: Writer,
     is_passed: bool,
     is_end: bool,
 }
@@ -46,10 +51,12 @@ impl Held {
         self.0.front().map(|waiting| &waiting.event)
     }
 
-    /// Removes the events that a pass at line `num` takes back: those before it. A trace may have given
-    /// that line back after later ones were read, which the next verdict is about.
-    fn pass(&mut self, num: u64) {
-        self.0.retain(|waiting| waiting.is_certain || waiting.event.line_num > num);
+    /// Handles a verdict of `writer` at line `num`, which is about what that one wrote before it: a pass takes those events
+    /// back. A trace may have given that line back after later ones were read, which the next verdict is about.
+    fn judge(&mut self, num: u64, writer: Writer, is_passed: bool) {
+        let is_meant = |waiting: &Waiting| !waiting.is_certain && waiting.event.line_num <= num && waiting.writer.may_be(writer);
+        self.0.retain(|waiting| !(is_passed && is_meant(waiting)));
+        self.0.iter_mut().filter(|waiting| is_meant(waiting)).for_each(|waiting| waiting.is_certain = true);
     }
 
     /// Returns who will claim once the waiting events count, and the last line of each.
@@ -63,6 +70,13 @@ impl Held {
     }
 }
 
+impl OpenRegion {
+    /// Returns what the line says about the region; `None` if it is neither a verdict nor the region's end, or of another writer.
+    fn judged(&self, cx: &Context, line: &Line) -> Option<Judged> {
+        region(cx, self.entry).filter(|_| self.is_of_writer(line))?.judged(line)
+    }
+}
+
 impl Region {
     pub(super) fn has_verdicts(&self) -> bool {
         self.verdicts.is_some()
@@ -70,10 +84,13 @@ impl Region {
 
     /// Returns what the line says about the region; `None` if it is neither a verdict nor the region's end.
     fn judged(&self, line: &Line) -> Option<Judged> {
-        let (verdicts, text) = (self.verdicts.as_ref()?, line.body());
-        let judged = Judged { is_passed: verdicts.pass.is_match(text), is_end: self.close.is_match(text) };
-        let is_failed = || verdicts.fail.as_ref().is_some_and(|fail| fail.is_match(text));
-        (judged.is_passed || judged.is_end || is_failed()).then_some(judged)
+        let verdicts = self.verdicts.as_ref()?;
+        let said = |text: &[u8], view: View| {
+            let (is_passed, is_end) = (verdicts.pass.is_match(text), self.close.is_match(text));
+            let is_failed = || verdicts.fail.as_ref().is_some_and(|fail| fail.is_match(text));
+            (is_passed || is_end || is_failed()).then(|| Judged { writer: line.writer_before(view), is_passed, is_end })
+        };
+        said(line.body(), View::Body).or_else(|| said(line.marked()?, View::AfterWriter))
     }
 
     /// Whether `text` ends the region. Regions with verdicts are checked in `verdicts` instead.
@@ -99,12 +116,18 @@ impl Assembler {
     }
 
     fn is_in_trial(&self, cx: &Context, trace: &OpenTrace) -> bool {
-        trace.lines.from(trace.lead).next().is_some_and(|head| self.is_tried(cx, (head.place.num, head.place.inner)))
+        trace.lines.from(trace.lead).next().is_some_and(|head| self.is_tried(cx, (head.place.num, head.place.inner), || trace.setting.writer))
     }
 
-    /// Whether `place`, a line and an index within it, is in a region with verdicts.
-    pub(super) fn is_tried(&self, cx: &Context, place: (u64, u32)) -> bool {
-        self.regions.iter().any(|open| open.since < place && region(cx, open.entry).is_some_and(Region::has_verdicts))
+    /// Whether a line is in a region with verdicts: its number and its index within a record, and who wrote it.
+    fn is_tried(&self, cx: &Context, place: (u64, u32), writer: impl Fn() -> Writer) -> bool {
+        let has_verdicts = |open: &OpenRegion| region(cx, open.entry).is_some_and(Region::has_verdicts);
+        self.regions.iter().any(|open| open.since < place && has_verdicts(open) && (open.writer.is_unnamed() || open.is_of(writer())))
+    }
+
+    /// The same for a line that is being read.
+    pub(super) fn is_line_tried(&self, cx: &Context, line: &Line) -> bool {
+        self.is_tried(cx, (line.place.num, line.place.inner), || line.writer())
     }
 
     /// Handles an event that a record in `line` states, by `entry`. It waits wherever events of other lines wait.
@@ -115,8 +138,8 @@ impl Assembler {
         }
         let claim = entry.filter(|entry| entry.claims()).map(|entry| (Claimant::of(entry), None));
         let (anchor, last_num) = (line.place.offset, line.place.num);
-        if !entry.is_some_and(|entry| is_runners(cx, entry)) && self.is_tried(cx, (line.place.num, line.place.inner)) {
-            self.hold(Waiting { event, anchor, last_num, claim, is_certain: false }, out);
+        if !entry.is_some_and(|entry| is_runners(cx, entry)) && self.is_line_tried(cx, line) {
+            self.hold(Waiting { event, anchor, last_num, writer: line.writer(), claim, is_certain: false }, out);
             return;
         }
         self.emit(event, anchor, out);
@@ -130,7 +153,7 @@ impl Assembler {
         if self.held.0.is_empty() {
             out.push(event);
         } else {
-            self.hold(Waiting { event, anchor, last_num: 0, claim: None, is_certain: true }, out);
+            self.hold(Waiting { event, anchor, last_num: 0, writer: Writer::default(), claim: None, is_certain: true }, out);
         }
     }
 
@@ -144,17 +167,13 @@ impl Assembler {
     /// Handles what the line says about its regions: a verdict or an end.
     pub(super) fn verdicts(&mut self, cx: &Context, line: &Line, out: &mut Vec<Event>) {
         for at in 0..self.regions.len() {
-            let Some(judged) = region(cx, self.regions[at].entry).and_then(|region| region.judged(line)) else { continue };
+            let Some(judged) = self.regions[at].judged(cx, line) else { continue };
             // What still waited for continuation lines comes first.
             self.end_unadopted(cx, line, out);
-            if judged.is_passed {
-                self.held.pass(line.place.num);
-            }
-            while self.held.first().is_some_and(|first| first.line_num <= line.place.num) {
-                self.release_first(out);
-            }
+            self.held.judge(line.place.num, judged.writer, judged.is_passed);
+            self.release_certain(out);
             if judged.is_end {
-                self.end_regions(cx, at, out);
+                self.end_region(cx, at, out);
                 return;
             }
         }
@@ -162,16 +181,16 @@ impl Assembler {
 
     /// Whether the line is a verdict on what an open region holds back, or its end.
     pub(super) fn is_verdict(&self, cx: &Context, line: &Line) -> bool {
-        self.regions.iter().any(|open| region(cx, open.entry).is_some_and(|region| region.judged(line).is_some()))
+        self.regions.iter().any(|open| open.judged(cx, line).is_some())
     }
 
-    /// Releases everything if no region with verdicts is open any more.
+    /// Lets nothing wait for a verdict whose writer is in no region with verdicts any more.
     pub(super) fn release_outside(&mut self, cx: &Context, out: &mut Vec<Event>) {
-        if !self.is_tried(cx, (u64::MAX, 0)) {
-            self.release(out);
-            // They no longer wait for a verdict.
-            self.open.iter_mut().filter(|trace| trace.pauses.next == Some(Patience::Verdict)).for_each(|trace| trace.pauses.next = Some(Patience::Short));
-        }
+        let is_outside = |writer: Writer| !self.regions.iter().any(|open| open.is_of(writer) && region(cx, open.entry).is_some_and(Region::has_verdicts));
+        self.held.0.iter_mut().filter(|waiting| is_outside(waiting.writer)).for_each(|waiting| waiting.is_certain = true);
+        let waits = |trace: &&mut OpenTrace| trace.pauses.next == Some(Patience::Verdict) && is_outside(trace.setting.writer);
+        self.open.iter_mut().filter(waits).for_each(|trace| trace.pauses.next = Some(Patience::Short));
+        self.release_certain(out);
     }
 
     pub(super) fn release(&mut self, out: &mut Vec<Event>) {
@@ -184,6 +203,11 @@ impl Assembler {
     pub(super) fn release_first(&mut self, out: &mut Vec<Event>) {
         let Some(first) = self.held.0.pop_front() else { return };
         self.give(first, out);
+        self.release_certain(out);
+    }
+
+    /// Releases what no longer waits, up to the first event that does.
+    fn release_certain(&mut self, out: &mut Vec<Event>) {
         while self.held.0.front().is_some_and(|next| next.is_certain)
             && let Some(next) = self.held.0.pop_front()
         {

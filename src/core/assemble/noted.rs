@@ -54,7 +54,7 @@ impl Assembler {
     /// Whether an event that waits for the same verdict as `note` would wait for says the same. A pass takes back both.
     fn is_told_by_held(&self, cx: &Context, entry: u16, note: &Note, line: &Line) -> bool {
         !is_runners(cx, &cx.engine.rules.entries[usize::from(entry)])
-            && self.is_tried(cx, (line.place.num, line.place.inner))
+            && self.is_line_tried(cx, line)
             && self.held.claims().any(|(who, last)| explains(who, note, line.place.num.saturating_sub(last)))
     }
 }

@@ -8,6 +8,7 @@ use crate::core::confirm::Confirm;
 use crate::core::decode;
 use crate::core::engine::Candidate;
 use crate::core::event::Event;
+use crate::core::leadin;
 use crate::core::line::{Line, Tried, View};
 use crate::core::prefilter::Scratch;
 use crate::core::shown;
@@ -58,7 +59,7 @@ impl Assembler {
     /// stack trace without a time stamp belongs to it. `fresh` settles that.
     pub(super) fn adoptable(&self, at: usize, line: &Line) -> bool {
         let trace = &self.open[at];
-        let same_writer = || line.key() == trace.key.as_deref() || is_bare(line);
+        let same_writer = || (line.key() == trace.key.as_deref() || is_bare(line)) && !are_of_different_writers(trace.lines.get(0).text, line.text);
         trace.waits
             && trace.is_followed_by(line)
             && trace.is_single()
@@ -120,6 +121,11 @@ impl Assembler {
 /// Whether the line says nothing about its writer: it continues where the line before it left off.
 fn is_bare(line: &Line) -> bool {
     !line.prefix().shaped && line.place.key.is_none()
+}
+
+/// Whether both lines begin with the names of writers in brackets, which differ.
+fn are_of_different_writers(line: &[u8], other: &[u8]) -> bool {
+    matches!((leadin::name(line), leadin::name(other)), (Some(name), Some(others)) if name != others)
 }
 
 /// Whether the line belongs to a log: it has a time stamp, or the time of a request in brackets.

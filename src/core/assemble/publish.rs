@@ -70,7 +70,8 @@ impl Assembler {
             let event = extract::event(cx.engine, cx.origin, trace, outcome, false);
             if self.waits_for_verdict(cx, trace, outcome.entry) {
                 let claim = entry.claims().then(|| (Claimant::of(entry), extract::key(cx.engine, trace, outcome)));
-                self.hold(Waiting { event, anchor: trace.anchor(), last_num: outcome.last_num, claim, is_certain: false }, out);
+                let (anchor, last_num, writer) = (trace.anchor(), outcome.last_num, trace.setting.writer);
+                self.hold(Waiting { event, anchor, last_num, writer, claim, is_certain: false }, out);
                 return;
             }
             self.emit(event, trace.anchor(), out);

@@ -14,6 +14,7 @@ use super::{Assembler, OpenNoise};
 use crate::core::engine::Engine;
 use crate::core::notes::{Claim, Claimant, Claims};
 use crate::core::transcript::Memory;
+use crate::core::writer::Writer;
 
 /// Version of the form of [`Facts`].
 const VERSION: u8 = 1;
@@ -46,6 +47,9 @@ pub struct Facts {
     claimed_to: u64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     regions: Vec<(String, u32)>,
+    /// Who opened each of them, if anybody has a name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    writers: Vec<Writer>,
     /// Those regions that were opened after a writer's name.
     #[serde(default, rename = "behind", skip_serializing_if = "Vec::is_empty")]
     after_writer: Vec<String>,
@@ -187,6 +191,7 @@ impl Snapshot {
             wide: self.wide,
             claimed_to: self.claimed_to,
             regions: self.regions.iter().map(|open| (id(open.entry), open.left)).collect(),
+            writers: if self.regions.iter().all(|open| open.writer.is_unnamed()) { Vec::new() } else { self.regions.iter().map(|open| open.writer).collect() },
             after_writer: self.regions.iter().filter(|open| open.after_writer).map(|open| id(open.entry)).collect(),
             logged: self.regions.iter().filter(|open| open.logged).map(|open| id(open.entry)).collect(),
             noise: self.noise.map(|open| (id(open.entry), open.left, open.last_num)),
@@ -214,8 +219,11 @@ impl Snapshot {
         let passing = facts.passing.iter().filter_map(kept).map(|claim| Claim { passing: true, ..claim });
         let families = facts.families.iter().filter_map(kept).chain(passing).collect();
         let (after_writer, logged) = (|id: &String| facts.after_writer.contains(id), |id: &String| facts.logged.contains(id));
-        let region = |id: &String, left: u32| Some(OpenRegion { entry: entry(id)?, left, since: (0, 0), after_writer: after_writer(id), logged: logged(id) });
-        let regions = facts.regions.iter().filter_map(|(id, left)| region(id, *left));
+        let region = |id: &String, left: u32, writer: Writer| {
+            Some(OpenRegion { entry: entry(id)?, left, since: (0, 0), writer, after_writer: after_writer(id), logged: logged(id) })
+        };
+        let writers = facts.writers.iter().copied().chain(std::iter::repeat(Writer::default()));
+        let regions = facts.regions.iter().zip(writers).filter_map(|((id, left), writer)| region(id, *left, writer));
         Self {
             offset,
             lines: facts.lines,

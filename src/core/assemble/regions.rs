@@ -5,14 +5,17 @@ use super::{Assembler, Context};
 use crate::core::event::Event;
 use crate::core::line::{Line, View};
 use crate::core::shown;
-use crate::core::trace::start_row;
+use crate::core::trace::{OpenTrace, start_row};
+use crate::core::writer::Writer;
 use crate::rules::{Kind, Region};
 use crate::words::Level;
 
-/// Maximum nesting depth of regions: runs with a verdict, and inside them one section that lists what failed.
-pub(super) const MAX_REGIONS: usize = MAX_RUNS + 1;
+/// Maximum nesting depth of one writer's regions: runs with a verdict, and inside them one section that lists what failed.
+const MAX_DEPTH: usize = MAX_RUNS + 1;
 /// Maximum nesting depth of those with a verdict: a command, the runner that it calls, and a part of that one's output.
 const MAX_RUNS: usize = 3;
+/// Maximum number of regions of all writers.
+pub(super) const MAX_REGIONS: usize = 32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OpenRegion {
@@ -21,6 +24,8 @@ pub(super) struct OpenRegion {
     /// Number of the line that opened the region, and its index within a record.
     /// Earlier lines are not part of the region, even if a trace gives them back later.
     pub(super) since: (u64, u32),
+    /// Who wrote that line. Another writer's lines are not part of the region.
+    pub(super) writer: Writer,
     /// Whether it was opened after a writer's name in brackets: then its lines have such a name, too.
     pub(super) after_writer: bool,
     /// Whether a logger's record opened it: what a service says may read like a tool's report.
@@ -33,8 +38,18 @@ impl OpenRegion {
         self.logged && line.prefix().level >= Some(Level::Error) && line.is_of_a_logger()
     }
 
+    /// Whether lines of `writer` are part of the region.
+    pub(super) fn is_of(&self, writer: Writer) -> bool {
+        self.writer.may_be(writer)
+    }
+
+    /// Whether the line's writer has opened the region, or anybody may have.
+    pub(super) fn is_of_writer(&self, line: &Line) -> bool {
+        self.writer.is_unnamed() || self.is_of(line.writer())
+    }
+
     fn holds(&self, line: &Line) -> bool {
-        self.since < (line.place.num, line.place.inner)
+        self.since < (line.place.num, line.place.inner) && self.is_of_writer(line)
     }
 
     /// Returns the parts of a line in which the region's traces may begin.
@@ -71,13 +86,14 @@ impl Assembler {
     }
 
     /// Handles the border `entry`. That of a test runner stands inside the run that a command has begun.
-    pub(super) fn border(&mut self, cx: &Context, entry: u16, out: &mut Vec<Event>) {
+    pub(super) fn border(&mut self, cx: &Context, line: &Line, entry: u16, out: &mut Vec<Event>) {
         let rules = &cx.engine.rules;
         let family = |entry: u16| rules.entries[usize::from(entry)].family;
         let is_runner = rules.families[usize::from(family(entry))].test;
         let is_around = |open: &OpenRegion| is_runner && family(open.entry) != family(entry) && region(cx, open.entry).is_some_and(Region::has_verdicts);
-        let first = self.regions.iter().take_while(|open| is_around(open)).count();
-        self.end_regions(cx, first, out);
+        if let Some(first) = self.regions.iter().position(|open| open.is_of_writer(line) && !is_around(open)) {
+            self.end_region(cx, first, out);
+        }
         for unclaimed in self.notes.settle() {
             self.publish(cx, &unclaimed, out);
         }
@@ -94,13 +110,15 @@ impl Assembler {
     }
 
     pub(super) fn enter(&mut self, entry: u16, region: &Region, line: &Line, view: View) {
-        if let Some(open) = self.regions.iter_mut().find(|open| open.entry == entry) {
+        let writer = line.writer_before(view);
+        if let Some(open) = self.regions.iter_mut().find(|open| (open.entry, open.writer) == (entry, writer)) {
             open.left = region.max_lines;
-        } else if self.regions.len() < if region.has_verdicts() { MAX_RUNS } else { MAX_REGIONS } {
+        } else if self.depth(writer) < if region.has_verdicts() { MAX_RUNS } else { MAX_DEPTH } && self.regions.len() < MAX_REGIONS {
             self.regions.push(OpenRegion {
                 entry,
                 left: region.max_lines,
                 since: (line.place.num, line.place.inner),
+                writer,
                 after_writer: view == View::AfterWriter,
                 logged: line.is_of_a_logger(),
             });
@@ -112,22 +130,26 @@ impl Assembler {
     pub(super) fn close_regions(&mut self, cx: &Context, line: &Line, out: &mut Vec<Event>) -> bool {
         // Only a prompt that names a host: a page that quotes outputs, and a runner of several commands, show a command after a bare sign.
         if !self.regions.is_empty() && shown::may_be_prompt(line.text) && !self.sealed(cx, line) && shown::is_of_host(line.body()) {
-            self.end_regions(cx, 0, out);
+            while let Some(first) = self.regions.iter().position(|open| open.is_of_writer(line)) {
+                self.end_region(cx, first, out);
+            }
             self.redo(cx, line.now(), out);
             return false;
         }
         // What a sealed region holds does not end the regions around it.
-        let asked = self.regions.iter().position(|open| region(cx, open.entry).is_some_and(|region| region.seal)).unwrap_or_default();
+        let is_sealed = |open: &OpenRegion| region(cx, open.entry).is_some_and(|region| region.seal) && open.is_of_writer(line);
+        let asked = self.regions.iter().position(is_sealed).unwrap_or_default();
         for at in 0..self.regions.len() {
             let open = &mut self.regions[at];
             open.left = open.left.saturating_sub(1);
             let is_over = open.left == 0;
-            if is_over || (at >= asked && region(cx, open.entry).is_none_or(|region| region.ends_before(open.view().of(line)))) {
+            let is_asked = at >= asked && open.is_of_writer(line);
+            if is_over || (is_asked && region(cx, open.entry).is_none_or(|region| region.ends_before(open.view().of(line)))) {
                 if is_over {
-                    self.open.iter_mut().for_each(|trace| trace.setting.depth = trace.setting.depth.min(at));
+                    self.let_go(at);
                 }
                 let is_last = !is_over && region(cx, self.regions[at].entry).is_some_and(|region| region.seal);
-                self.end_regions(cx, at, out);
+                self.end_region(cx, at, out);
                 self.redo(cx, line.now(), out);
                 return is_last;
             }
@@ -140,21 +162,49 @@ impl Assembler {
     pub(super) fn close_reopened(&mut self, cx: &Context, line: &Line, out: &mut Vec<Event>) {
         let ends = |open: &OpenRegion| open.holds(line) && region(cx, open.entry).is_some_and(|region| region.ends_before(open.view().of(line)));
         if let Some(first) = self.regions.iter().position(ends) {
-            self.end_regions(cx, first, out);
+            self.end_region(cx, first, out);
         }
     }
 
-    /// Ends the regions from `first` on, with the traces that began in them.
-    pub(super) fn end_regions(&mut self, cx: &Context, first: usize, out: &mut Vec<Event>) {
-        if self.regions.len() <= first {
-            return;
+    /// Records in a trace that begins at `line` which regions are around it.
+    pub(super) fn settle_in(&self, trace: &mut OpenTrace, line: &Line) {
+        if !self.regions.is_empty() {
+            trace.setting.writer = line.writer();
+            trace.setting.depth = self.depth(trace.setting.writer);
         }
-        self.regions.truncate(first);
-        while let Some(at) = self.open.iter().position(|trace| trace.setting.depth > first) {
+    }
+
+    /// Returns how many regions hold lines of `writer`.
+    fn depth(&self, writer: Writer) -> usize {
+        depth(&self.regions, writer)
+    }
+
+    /// Leaves the traces in the region at `at` open when it ends.
+    fn let_go(&mut self, at: usize) {
+        let (ended, around) = (self.regions[at], &self.regions[..at]);
+        for trace in self.open.iter_mut().filter(|trace| ended.is_of(trace.setting.writer)) {
+            trace.setting.depth = trace.setting.depth.min(depth(around, trace.setting.writer));
+        }
+    }
+
+    /// Ends the region at `at` and those within it, with the traces that began in them.
+    pub(super) fn end_region(&mut self, cx: &Context, at: usize, out: &mut Vec<Event>) {
+        let ended = self.regions[at];
+        let mut within = self.regions.split_off(at);
+        within.retain(|open| !ended.is_of(open.writer));
+        let is_within =
+            |around: &[OpenRegion], trace: &OpenTrace| ended.is_of(trace.setting.writer) && trace.setting.depth > depth(around, trace.setting.writer);
+        while let Some(at) = self.open.iter().position(|trace| is_within(&self.regions, trace)) {
             self.close(cx, at, out);
         }
+        self.regions.append(&mut within);
         self.release_outside(cx, out);
     }
+}
+
+/// Returns how many of the regions hold lines of `writer`.
+fn depth(regions: &[OpenRegion], writer: Writer) -> usize {
+    regions.iter().filter(|open| open.is_of(writer)).count()
 }
 
 pub(super) fn region<'e>(cx: &Context<'e>, entry: u16) -> Option<&'e Region> {

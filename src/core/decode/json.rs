@@ -158,7 +158,7 @@ fn go_test(leaves: &[Leaf<'_>], now: Timestamp) -> Option<Envelope> {
     let text = string(leaves, "output")?;
     let package = text_at(leaves, &["package", "importpath"])?;
     let key = match first(leaves, &["test"], Leaf::text) {
-        Some(test) => format!("{package}/{test}"),
+        Some(test) => format!("{package}\t{test}"),
         None => package,
     };
     Some(Envelope { key: Some(key), ..unwrapped(text, leaves, now) })
@@ -392,7 +392,7 @@ mod tests {
     #[test]
     fn unwraps_go_test() {
         let got = wrapped(r#"{"Time":"2021-04-17T14:33:35Z","Action":"output","Package":"a/b","Test":"TestX","Output":"--- FAIL\n"}"#);
-        assert_eq!((got.text.as_slice(), got.key.as_deref()), (&b"--- FAIL"[..], Some("a/b/TestX")));
+        assert_eq!((got.text.as_slice(), got.key.as_deref()), (&b"--- FAIL"[..], Some("a/b\tTestX")));
         let got = wrapped(r#"{"Action":"output","Package":"a/b","Output":"FAIL"}"#);
         assert_eq!((got.partial, got.key.as_deref()), (true, Some("a/b")));
         let run = br#"{"Action":"run","Package":"a/b","Test":"TestX"}"#;

@@ -116,7 +116,7 @@ mod tests {
 
     /// The events of syslog messages of one program.
     fn events(messages: &[(u8, &str)]) -> Vec<Event> {
-        let engine = Arc::new(Engine::new(RuleSet::builtin(), Limits::default()));
+        let engine = Arc::new(Engine::new(RuleSet::compiled(), Limits::default()));
         let (mut stream, mut out) = (Stream::new(engine, Origin::default()).with_syslog(), Vec::new());
         let bytes: String = messages.iter().map(|(priority, text)| format!("<{priority}>Nov 22 10:00:00 web01 shop[7]: {text}\n")).collect();
         stream.push(bytes.as_bytes(), Timestamp(1_795_000_000_000_000), &mut out);

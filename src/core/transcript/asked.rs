@@ -68,7 +68,7 @@ mod tests {
     use crate::rules::RuleSet;
 
     fn asked(command: &str) -> Asked {
-        Asked::new(&Engine::new(RuleSet::builtin(), Limits::default()), command)
+        Asked::new(&Engine::new(RuleSet::compiled(), Limits::default()), command)
     }
 
     #[test]

@@ -20,7 +20,7 @@ const NOW: Timestamp = Timestamp(1_795_183_200_000_000);
 
 fn engine() -> Arc<Engine> {
     static ENGINE: OnceLock<Arc<Engine>> = OnceLock::new();
-    ENGINE.get_or_init(|| Arc::new(Engine::new(RuleSet::builtin(), Limits::default()))).clone()
+    ENGINE.get_or_init(|| Arc::new(Engine::new(RuleSet::compiled(), Limits::default()))).clone()
 }
 
 fn stream() -> Stream {
@@ -29,7 +29,7 @@ fn stream() -> Stream {
 
 fn in_mode(mode: Mode) -> Stream {
     let limits = Limits { mode, ..Limits::default() };
-    Stream::new(Arc::new(Engine::new(RuleSet::builtin(), limits)), Origin::default())
+    Stream::new(Arc::new(Engine::new(RuleSet::compiled(), limits)), Origin::default())
 }
 
 fn read(mut stream: Stream, input: &[u8], chunk: usize) -> Vec<Event> {

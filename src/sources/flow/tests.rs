@@ -9,7 +9,7 @@ use crate::rules::RuleSet;
 const NOW: Timestamp = Timestamp(1_795_000_000_000_000);
 
 fn intake() -> (Arc<Intake>, Receiver<Arc<Flow>>) {
-    let engine = Arc::new(Engine::new(RuleSet::builtin(), Limits::default()));
+    let engine = Arc::new(Engine::new(RuleSet::compiled(), Limits::default()));
     let (sender, turns) = channel();
     let hooks = Hooks { enqueue: Box::new(move |flow| drop(sender.send(flow))), changed: Box::new(|| ()) };
     (Intake::new(engine, || [7; 16], hooks), turns)

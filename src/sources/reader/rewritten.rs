@@ -119,7 +119,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.log");
         std::fs::write(&path, "all is well\n".repeat(9)).unwrap();
-        let engine = Arc::new(Engine::new(RuleSet::builtin(), Limits::default()));
+        let engine = Arc::new(Engine::new(RuleSet::compiled(), Limits::default()));
         let opened = open::open(&path, &Trust::Named).unwrap();
         let mut reader = Reader::new(engine, [7; 16], path, Trust::Named, opened, 0);
         let (mut space, mut turn) = (Space::default(), Turn::default());

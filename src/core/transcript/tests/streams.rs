@@ -56,7 +56,7 @@ fn only_the_beginning_of_a_stream_shows_a_format() {
 #[test]
 fn a_record_that_is_cut_is_read_or_counted() {
     let limits = Limits { max_line_bytes: 4096, ..Limits::default() };
-    let engine = Arc::new(Engine::new(RuleSet::builtin(), limits));
+    let engine = Arc::new(Engine::new(RuleSet::compiled(), limits));
     let read = |input: &str| {
         let (mut stream, mut events) = (Stream::new(engine.clone(), Origin::default()), Vec::new());
         stream.push(input.as_bytes(), NOW, &mut events);
