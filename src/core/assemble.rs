@@ -130,6 +130,7 @@ fn lead_in_of(cx: &Context, rivals: &[u16], line: &Line, view: View) -> LeadIn {
     match view {
         View::AfterWriter => LeadIn::of_writer(line, view),
         View::Quoted(from) => LeadIn::quoting(line, from),
+        View::Body | View::Message if let Some(name) = line.outer_name() => LeadIn::named(name),
         _ => lead_in(&cx.engine.rules.entries, rivals, line, view),
     }
 }

@@ -6,6 +6,7 @@ use memchr::{memchr, memmem};
 
 use super::decode::{self, Json};
 use super::event::Timestamp;
+use super::leadin;
 use super::line::Place;
 
 /// Docker splits lines into pieces of 16 KiB; characters that it could not read may make a piece longer.
@@ -45,7 +46,7 @@ fn opened(raw: &[u8], now: Timestamp) -> Option<usize> {
     let opens = OPENS.iter().any(|open| raw[at..].starts_with(open)) || is_journals(&raw[at..]);
     let is_prefix = || {
         let prefix = decode::prefix(raw, now);
-        prefix.body == at || prefix.message == at
+        prefix.body == at || prefix.message == at || follows_name(raw, prefix.body, at)
     };
     (opens && (at == 0 || is_prefix() || follows_cri(raw, at, now))).then_some(at)
 }
@@ -63,9 +64,14 @@ pub fn object(raw: &[u8], now: Timestamp) -> Option<usize> {
     let at = brace(raw)?;
     let is_prefix = || {
         let prefix = decode::prefix(raw, now);
-        prefix.body == at && prefix.levels == 0
+        (prefix.body == at || follows_name(raw, prefix.body, at)) && prefix.levels == 0
     };
     (at == 0 || is_prefix() || follows_cri(raw, at, now)).then_some(at)
+}
+
+/// Whether only a writer's name in brackets stands between `body` and `at`.
+fn follows_name(raw: &[u8], body: usize, at: usize) -> bool {
+    body < at && leadin::writer(&raw[body..at + 1]) == Some(at - body)
 }
 
 fn brace(raw: &[u8]) -> Option<usize> {
@@ -100,7 +106,15 @@ mod tests {
         };
         let bare = of("");
         assert!(bare.as_ref().is_some_and(|(text, _)| text == "--- FAIL: TestAdd (0.00s)"));
-        for before in ["2026-11-27T06:00:01.1130000Z ", "web-1  | ", "[2026-11-27T06:00:01.113Z] ", "INFO 2026-11-27 06:00:01 ", "2026-11-27 06:00:01 INFO "] {
+        for before in [
+            "2026-11-27T06:00:01.1130000Z ",
+            "web-1  | ",
+            "[web] ",
+            "2026-11-27T06:00:01.1130000Z [web] ",
+            "[2026-11-27T06:00:01.113Z] ",
+            "INFO 2026-11-27 06:00:01 ",
+            "2026-11-27 06:00:01 INFO ",
+        ] {
             assert_eq!(of(before), bare, "{before}");
         }
         for before in ["output was ", "x", "{"] {
@@ -119,7 +133,7 @@ mod tests {
     #[test]
     fn an_object_behind_a_level_is_a_programs_own_record() {
         let of = |before: &str| object(format!("{before}{{\"a\":1}}").as_bytes(), Timestamp(0));
-        for before in ["", "2026-11-27T06:00:01.1130000Z ", "web-1  | "] {
+        for before in ["", "2026-11-27T06:00:01.1130000Z ", "web-1  | ", "[web] "] {
             assert_eq!(of(before), Some(before.len()), "{before}");
         }
         for before in ["2026-11-27 06:00:01 INFO ", "INFO 2026-11-27 06:00:01 "] {

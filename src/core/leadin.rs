@@ -56,6 +56,11 @@ impl LeadIn {
         Self { text: text.to_vec(), ..Self::default() }
     }
 
+    /// Returns a writer's name in brackets, which stands before the stamp of the head and before the text of further lines.
+    pub fn named(name: &[u8]) -> Self {
+        Self { text: [name, b" "].concat(), ..Self::default() }
+    }
+
     /// Returns what quotes `line` up to offset `from` of its text.
     pub fn quoting(line: &Line, from: usize) -> Self {
         let body = line.prefix().body.min(from);

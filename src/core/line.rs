@@ -239,9 +239,14 @@ impl<'a> Line<'a> {
     /// Returns who wrote what `view` shows. A name in brackets that it shows is part of the text.
     #[must_use]
     pub fn writer_before(&self, view: View) -> Writer {
-        let outer = || leadin::name(self.text).filter(|name| name.len() <= self.prefix().body);
         let inner = || leadin::name(self.body()).filter(|_| view == View::AfterWriter);
-        self.key().or_else(outer).or_else(inner).map_or_else(Writer::default, Writer::named)
+        self.key().or_else(|| self.outer_name()).or_else(inner).map_or_else(Writer::default, Writer::named)
+    }
+
+    /// Returns the writer's name in brackets that stands before the time stamp.
+    #[must_use]
+    pub fn outer_name(&self) -> Option<&'a [u8]> {
+        leadin::name(self.text).filter(|name| name.len() <= self.prefix().body)
     }
 
     /// Whether the line holds only white space.

@@ -35,8 +35,8 @@ pub fn decode(line: &Line, candidates: &[Candidate]) -> Option<Structured> {
         return None;
     }
     let body = line.body().trim_ascii();
-    if body.first() == Some(&b'{') {
-        return match decode::json(body, line.now())? {
+    if let Some(object) = object(line) {
+        return match decode::json(object, line.now())? {
             Json::Record(record) => Some(Structured::Json(record)),
             Json::Envelope(_) => None,
         };
@@ -55,24 +55,30 @@ pub fn decode(line: &Line, candidates: &[Candidate]) -> Option<Structured> {
 /// a JSON object with a level or a time, or logfmt with a level.
 #[must_use]
 pub fn is_one(line: &Line) -> bool {
-    let body = line.body().trim_ascii();
-    match body.first() {
-        Some(b'{') => matches!(decode::json(body, line.now()), Some(Json::Record(record)) if record.level.is_some() || record.time.is_some()),
-        _ => has_level_pair(body),
+    match object(line) {
+        Some(object) => matches!(decode::json(object, line.now()), Some(Json::Record(record)) if record.level.is_some() || record.time.is_some()),
+        None => has_level_pair(line.body()),
     }
+}
+
+/// Returns the object that the line is, after what its transport and its writer put before it.
+fn object<'a>(line: &Line<'a>) -> Option<&'a [u8]> {
+    let is_object = |text: &&[u8]| text.first() == Some(&b'{');
+    let body = line.body().trim_ascii();
+    Some(body).filter(is_object).or_else(|| line.after_writer().map(<[u8]>::trim_ascii).filter(is_object))
 }
 
 /// Returns the level of the record that the line is, whether it is structured or not.
 #[must_use]
 pub fn level(line: &Line) -> Option<Level> {
     let body = line.body().trim_ascii();
-    match body.first() {
-        Some(b'{') => match decode::json(body, line.now()) {
+    match object(line) {
+        Some(object) => match decode::json(object, line.now()) {
             Some(Json::Record(record)) => record.level,
             _ => None,
         },
-        _ if has_level_pair(body) => decode::logfmt(line.body(), line.now())?.level,
-        _ => line.prefix().level,
+        None if has_level_pair(body) => decode::logfmt(line.body(), line.now())?.level,
+        None => line.prefix().level,
     }
 }
 

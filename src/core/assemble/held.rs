@@ -184,6 +184,11 @@ impl Assembler {
         self.regions.iter().any(|open| open.judged(cx, line).is_some())
     }
 
+    /// Whether the line says that what an open region holds back is no error.
+    pub(super) fn is_pass(&self, cx: &Context, line: &Line) -> bool {
+        self.regions.iter().any(|open| open.judged(cx, line).is_some_and(|judged| judged.is_passed))
+    }
+
     /// Lets nothing wait for a verdict whose writer is in no region with verdicts any more.
     pub(super) fn release_outside(&mut self, cx: &Context, out: &mut Vec<Event>) {
         let is_outside = |writer: Writer| !self.regions.iter().any(|open| open.is_of(writer) && region(cx, open.entry).is_some_and(Region::has_verdicts));

@@ -13,7 +13,8 @@ use crate::core::line::{Line, Tried, View};
 use crate::core::prefilter::Scratch;
 use crate::core::shown;
 use crate::core::trace::{MAX_SEEN_LINES, OpenTrace, start_row};
-use crate::rules::{Kind, Machine};
+use crate::rules::{Entry, Kind, Machine};
+use crate::words::Category;
 
 /// Maximum number of lines for which a trace stays open while only other writers write.
 const MAX_SILENT_LINES: u64 = 1000;
@@ -27,12 +28,18 @@ impl Assembler {
     pub(super) fn continue_open(&mut self, cx: &Context, line: &Line, candidates: Option<&[Candidate]>, out: &mut Vec<Event>) -> bool {
         // A one-line error owns the indented lines after it, but not what the runner says that ran the tests which printed it.
         let is_of_runner = self.open.iter().any(OpenTrace::is_single) && (self.is_verdict(cx, line) || is_report(cx, line, candidates));
+        // What a test printed may begin a trace that takes any line, but not that the test passed.
+        let entries = &cx.engine.rules.entries;
+        let tells_of_test = |entry: &Entry| is_runners(cx, entry) || entry.fault.category == Some(Category::TestFailure);
+        let is_of_test = |trace: &OpenTrace| trace.is_on_trial() && !trace.rivals().any(|entry| tells_of_test(&entries[usize::from(entry)]));
+        let is_pass = self.open.iter().any(is_of_test) && self.is_pass(cx, line);
         let mut at = self.open.len();
         while at > 0 {
             at -= 1;
             let trace = &mut self.open[at];
-            let mut offered = if is_of_runner && trace.is_single() { Offer::Ended } else { offer(cx, trace, line, candidates) };
-            if matches!(offered, Offer::Ended) && !is_of_runner && pointed::takes(cx, trace, line, candidates) {
+            let is_over = is_of_runner && trace.is_single() || is_pass && is_of_test(trace);
+            let mut offered = if is_over { Offer::Ended } else { offer(cx, trace, line, candidates) };
+            if matches!(offered, Offer::Ended) && !is_of_runner && !is_pass && pointed::takes(cx, trace, line, candidates) {
                 offered = Offer::Taken;
             }
             match offered {

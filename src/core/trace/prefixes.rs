@@ -141,7 +141,11 @@ impl OpenTrace {
         }
         self.lead_in.confirm();
         if !matches!(self.view, View::AfterWriter | View::Quoted(_)) {
-            self.lines.shorten(self.lead.min(self.lines.len() - 1), self.lead_in.len());
+            let head = self.lead.min(self.lines.len() - 1);
+            // It may stand before the head's stamp, and so is cut off already.
+            if self.lead_in.strip(self.lines.get(head).part).is_some() {
+                self.lines.shorten(head, self.lead_in.len());
+            }
             self.name_writer();
         }
     }

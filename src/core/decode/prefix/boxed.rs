@@ -162,14 +162,23 @@ impl Scan<'_> {
         true
     }
 
-    /// `[nsqd] 2026/11/10 …`, `[1234] 2026/11/10 …`, `[web] 10:00:00.123 [error] …`: a name or process before the time.
+    /// `[nsqd] 2026/11/10 …`, `[1234] [10:00:00] …`, `[web] 10:00:00.123 [error] …`: a name or process before the time.
     fn label(&mut self) -> bool {
         let close = run(self.line, self.at + 1, is_name);
         let name = &self.line[self.at + 1..close.max(self.at + 1)];
         let named = byte(self.line, self.at) == b'[' && !name.is_empty() && level_word(name).is_none() && rest(self.line, close).starts_with(b"] ");
-        let clocked = named && self.leveled_clock(close + 2);
-        self.at = if clocked { close + 2 } else { self.at };
-        clocked || self.stamp_follows(close + 2, named)
+        let stamped = named && self.is_stamp(close + 2);
+        self.at = if stamped { close + 2 } else { self.at };
+        stamped || self.stamp_follows(close + 2, named)
+    }
+
+    /// Whether a head with a time begins at `at`.
+    fn is_stamp(&self, at: usize) -> bool {
+        let mut inner = Self::new(self.line, self.now);
+        inner.at = at;
+        // In brackets, only a time: names in brackets may follow each other without end.
+        let is_head = if matches!(byte(self.line, at), b'[' | b'(') { inner.enclosed_time() } else { inner.head() };
+        self.leveled_clock(at) || is_head && inner.out.times > 0
     }
 
     /// `nova-api.log.1 2026-11-10 10:00:00 …`
