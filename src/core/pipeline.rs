@@ -114,6 +114,13 @@ impl Stream {
         Self { engine, origin, buffer, assembler, pieces, transcript, document, counts, told, wire, work, safe }
     }
 
+    /// Says which command prints the text. What a test runner's tests print is judged by its verdict, as after `$ npm test`.
+    #[must_use]
+    pub fn of_command(mut self, command: &str) -> Self {
+        self.assembler.open_for(&Context::of(&self.engine, &self.origin), command);
+        self
+    }
+
     /// Waits for the lines after an error that its context shows, so that the context does not depend on where a read
     /// ended. For inputs that are at hand: of a stream that pauses, nobody waits for a line that may never come.
     #[must_use]

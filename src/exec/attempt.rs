@@ -101,10 +101,16 @@ impl Attempt<'_> {
         Ok(Ended { code, signal, signal_was_ours, timed_out, killed, interrupted, failed_start, stdout, stderr })
     }
 
+    /// Returns the command as one writes it in a shell.
+    fn command(&self) -> String {
+        let words: Vec<_> = self.argv.iter().map(|word| word.to_string_lossy()).collect();
+        shlex::try_join(words.iter().map(|word| &**word)).unwrap_or_else(|_| words.join(" "))
+    }
+
     fn pump(&self, (run, io): (u32, Io), input: File, output: File, (stop, done): (Arc<OwnedFd>, io::Result<io::PipeWriter>)) -> JoinHandle<Pumped> {
         let origin = Origin { uid: (self.uid)(run, io), generation: 0 };
         let scan = (!self.is_blind).then(|| (self.journal.clone(), origin));
-        let pump = Pump { io, input, output, kept: Kept::new(self.keep.0, self.keep.1), scan };
+        let pump = Pump { io, input, output, kept: Kept::new(self.keep.0, self.keep.1), scan, command: self.command() };
         std::thread::spawn(move || {
             let pumped = pump.run(&stop);
             drop(done);

@@ -35,6 +35,8 @@ pub struct Pump {
     pub kept: Kept,
     /// The journal for its errors and the origin of the stream; without them the output is not examined.
     pub scan: Option<(Arc<Journal>, Origin)>,
+    /// The command that prints it, as one writes it in a shell.
+    pub command: String,
 }
 
 /// Whether another process can still write to the output when the pump stops.
@@ -66,7 +68,8 @@ impl Pump {
     /// Runs until the output ends, or until shortly after `stop` is closed.
     #[must_use]
     pub fn run(mut self, stop: &OwnedFd) -> Pumped {
-        let mut look = Look { io: self.io, scan: self.scan.take(), stream: None, events: Vec::new(), said: Said::default() };
+        let mut look =
+            Look { io: self.io, scan: self.scan.take(), command: std::mem::take(&mut self.command), stream: None, events: Vec::new(), said: Said::default() };
         let mut first = vec![0; FIRST_BYTES];
         let passed = self.pass(stop, &mut look, &mut first);
         let trouble = match passed {
@@ -135,6 +138,7 @@ pub fn write_all(output: &mut File, mut bytes: &[u8]) -> io::Result<()> {
 struct Look {
     io: Io,
     scan: Option<(Arc<Journal>, Origin)>,
+    command: String,
     stream: Option<Stream>,
     events: Vec<Event>,
     said: Said,
@@ -157,7 +161,7 @@ impl Look {
         match &mut self.stream {
             Some(stream) => stream.advance(count, now(), &mut self.events),
             None => {
-                let mut stream = Stream::new(journal.ready().engine.clone(), origin.clone());
+                let mut stream = Stream::new(journal.ready().engine.clone(), origin.clone()).of_command(&self.command);
                 stream.push(&first[..count], now(), &mut self.events);
                 self.stream = Some(stream);
             }

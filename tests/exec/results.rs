@@ -224,3 +224,21 @@ fn a_result_that_cannot_be_written_is_said_and_no_success() {
     folder.shell("{ $SIFTD exec --verdict - -- sh -c 'until [ -e gone ]; do sleep 0.01; done'; echo $? > code; } | { exec <&-; touch gone; }").ended(0);
     assert_eq!(folder.read("code"), "0\n");
 }
+
+/// The command says which test runner prints the output, whose verdict comes after what its tests print.
+#[test]
+fn what_a_passing_test_prints_is_no_error() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    let run = |program: &str, end: &str| {
+        folder.write(program, format!("#!/bin/sh\necho 'ERROR:root:the shelf is locked'\necho .\necho '{end}'\n"));
+        std::fs::set_permissions(folder.at(program), std::fs::Permissions::from_mode(0o755)).unwrap();
+        folder.siftd(["exec", "--events", "e.ndjson", "--", &format!("./{program}"), "-q"]).ended(0);
+        let is_error = folder.records("e.ndjson").iter().any(|record| record["text"].as_str().is_some_and(|text| text.contains("the shelf is locked")));
+        folder.write("e.ndjson", "");
+        is_error
+    };
+    assert!(!run("pytest", "1 passed in 0.01s"));
+    assert!(run("pytest", "1 failed in 0.01s"));
+    assert!(run("deploy", "1 passed in 0.01s"));
+}

@@ -32,7 +32,7 @@ impl Assembler {
         let entries = &cx.engine.rules.entries;
         let tells_of_test = |entry: &Entry| is_runners(cx, entry) || entry.fault.category == Some(Category::TestFailure);
         let is_of_test = |trace: &OpenTrace| trace.is_on_trial() && !trace.rivals().any(|entry| tells_of_test(&entries[usize::from(entry)]));
-        let is_pass = self.open.iter().any(is_of_test) && self.is_pass(cx, line);
+        let is_pass = !self.regions.is_empty() && self.open.iter().any(is_of_test) && self.is_pass(cx, line);
         let mut at = self.open.len();
         while at > 0 {
             at -= 1;

@@ -2,8 +2,10 @@
 //! closing line or at a border, together with their traces, or after a maximum number of lines, which cuts no trace.
 
 use super::{Assembler, Context};
-use crate::core::event::Event;
-use crate::core::line::{Line, View};
+use crate::core::confirm::Confirm;
+use crate::core::event::{Event, Timestamp};
+use crate::core::line::{Line, Place, View};
+use crate::core::prefilter::Scratch;
 use crate::core::shown;
 use crate::core::trace::{OpenTrace, start_row};
 use crate::core::writer::Writer;
@@ -122,6 +124,17 @@ impl Assembler {
                 after_writer: view == View::AfterWriter,
                 logged: line.is_of_a_logger(),
             });
+        }
+    }
+
+    /// Opens the region that a shell's line with this command opens: what follows is printed by it.
+    pub fn open_for(&mut self, cx: &Context, command: &str) {
+        let text = format!("$ {command}");
+        let line = Line::new(Place::default(), text.as_bytes(), Timestamp::default());
+        let mut candidates = Vec::new();
+        cx.engine.candidates(line.text, &mut Scratch::default(), &mut Vec::new(), &mut candidates);
+        if let Some((entry, region, view)) = Confirm::new(cx.engine, &line, &candidates).region() {
+            self.enter(entry, region, &line, view);
         }
     }
 
