@@ -121,7 +121,9 @@ fn remember(claims: &mut Vec<Claim>, new: Claim) {
     }
 }
 
-fn hash(key: &[u8]) -> u64 {
+/// Hash of a name or a key: log content is not kept longer than needed.
+#[must_use]
+pub fn hash(key: &[u8]) -> u64 {
     let digest = Md5::digest(key);
     digest.iter().take(8).fold(0, |hash, byte| hash << 8 | u64::from(*byte))
 }

@@ -1,7 +1,8 @@
 //! Which of several programs wrote a line of a stream that they share: `web-1  | `, `[web] `, `host ci[12]: `.
 
-use md5::{Digest, Md5};
 use serde::{Deserialize, Serialize};
+
+use super::notes::hash;
 
 /// A writer within a stream, by the hash of its name: log content is not kept longer than needed. The default is
 /// a line that names none.
@@ -14,8 +15,7 @@ impl Writer {
     #[must_use]
     pub fn named(name: &[u8]) -> Self {
         let program = name.split(|byte| *byte == b'\t').next().unwrap_or_default();
-        let digest = Md5::digest(without_process(program));
-        Self(digest.iter().take(8).fold(0, |hash, byte| hash << 8 | u64::from(*byte)))
+        Self(hash(without_process(program)))
     }
 
     /// Whether both may be the same: a line without a name may be anybody's.

@@ -1,6 +1,7 @@
 //! One run of the command from start to end: pumps both outputs, forwards signals, enforces the time limit, and ends
 //! what is left of it. It reports how the run ended; others decide whether that is good.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
@@ -27,6 +28,9 @@ use crate::core::extract::Origin;
 
 /// Between two checks whether all processes that were told to end have ended.
 const LOOK: Duration = Duration::from_millis(20);
+
+/// Programs that run the argument after `-c`.
+const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish"];
 
 /// What to run, and how.
 pub struct Attempt<'a> {
@@ -101,10 +105,14 @@ impl Attempt<'_> {
         Ok(Ended { code, signal, signal_was_ours, timed_out, killed, interrupted, failed_start, stdout, stderr })
     }
 
-    /// Returns the command as one writes it in a shell.
+    /// Returns the command as one writes it in a shell. An argument of several words is left out unless a shell
+    /// runs it: what an agent is asked to do (`claude -p 'run npm test'`) is no command.
     fn command(&self) -> String {
         let words: Vec<_> = self.argv.iter().map(|word| word.to_string_lossy()).collect();
-        shlex::try_join(words.iter().map(|word| &**word)).unwrap_or_else(|_| words.join(" "))
+        let is_shell = |word: &Cow<str>| SHELLS.contains(&word.rsplit('/').next().unwrap_or_default());
+        let runs = |at: usize| words[..at].last().is_some_and(|flag| flag.starts_with('-') && flag.ends_with('c')) && words[..at].iter().any(is_shell);
+        let kept = words.iter().enumerate().filter(|(at, word)| !word.contains(char::is_whitespace) || runs(*at));
+        shlex::try_join(kept.map(|(_, word)| &**word)).unwrap_or_default()
     }
 
     fn pump(&self, (run, io): (u32, Io), input: File, output: File, (stop, done): (Arc<OwnedFd>, io::Result<io::PipeWriter>)) -> JoinHandle<Pumped> {

@@ -230,15 +230,19 @@ fn a_result_that_cannot_be_written_is_said_and_no_success() {
 fn what_a_passing_test_prints_is_no_error() {
     use std::os::unix::fs::PermissionsExt;
     let folder = Folder::new();
-    let run = |program: &str, end: &str| {
+    let run = |words: &[&str], end: &str| {
+        let program = words[0];
         folder.write(program, format!("#!/bin/sh\necho 'ERROR:root:the shelf is locked'\necho .\necho '{end}'\n"));
         std::fs::set_permissions(folder.at(program), std::fs::Permissions::from_mode(0o755)).unwrap();
-        folder.siftd(["exec", "--events", "e.ndjson", "--", &format!("./{program}"), "-q"]).ended(0);
+        let command = [format!("./{program}")].into_iter().chain(words[1..].iter().map(|word| (*word).to_owned()));
+        folder.siftd(["exec", "--events", "e.ndjson", "--"].map(str::to_owned).into_iter().chain(command)).ended(0);
         let is_error = folder.records("e.ndjson").iter().any(|record| record["text"].as_str().is_some_and(|text| text.contains("the shelf is locked")));
         folder.write("e.ndjson", "");
         is_error
     };
-    assert!(!run("pytest", "1 passed in 0.01s"));
-    assert!(run("pytest", "1 failed in 0.01s"));
-    assert!(run("deploy", "1 passed in 0.01s"));
+    assert!(!run(&["pytest", "-q"], "1 passed in 0.01s"));
+    assert!(run(&["pytest", "-q"], "1 failed in 0.01s"));
+    assert!(run(&["deploy"], "1 passed in 0.01s"));
+    assert!(!run(&["bash", "-c", "pytest -q"], "1 passed in 0.01s"));
+    assert!(run(&["agent", "-c", "run pytest -q"], "1 passed in 0.01s"), "what an agent is told is no command");
 }
