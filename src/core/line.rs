@@ -98,6 +98,7 @@ pub struct Line<'a> {
     prefix: Cell<Option<Prefix>>,
     /// The length of what marks its body as another program's.
     mark: OnceCell<Option<usize>>,
+    writer: OnceCell<Writer>,
     /// The machines that were asked whether they begin here: entry, offset in the text, row.
     starts: RefCell<Vec<(u16, usize, Option<u16>)>>,
 }
@@ -108,7 +109,17 @@ impl<'a> Line<'a> {
     #[must_use]
     pub fn new(place: Place, text: &'a [u8], now: Timestamp) -> Self {
         let text = without_end(text);
-        Self { place, text, tried: Tried::No, known: Known::default(), now, prefix: Cell::new(None), mark: OnceCell::new(), starts: RefCell::new(Vec::new()) }
+        Self {
+            place,
+            text,
+            tried: Tried::No,
+            known: Known::default(),
+            now,
+            prefix: Cell::new(None),
+            mark: OnceCell::new(),
+            writer: OnceCell::new(),
+            starts: RefCell::new(Vec::new()),
+        }
     }
 
     /// Creates a line that was looked at before, if `memory` is of this
@@ -233,7 +244,7 @@ impl<'a> Line<'a> {
     /// Returns who wrote the line: the stream's [key](Self::key), or the name in brackets before the text.
     #[must_use]
     pub fn writer(&self) -> Writer {
-        self.writer_before(View::AfterWriter)
+        *self.writer.get_or_init(|| self.writer_before(View::AfterWriter))
     }
 
     /// Returns who wrote what `view` shows. A name in brackets that it shows is part of the text.

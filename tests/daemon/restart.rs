@@ -89,6 +89,21 @@ fn a_restart_within_a_section_of_a_named_writer_finds_the_same_events() {
     restarts_change_nothing(&engine, &text, &whole);
 }
 
+/// What one program's passing tests print is taken back, also after a restart; what another logs meanwhile is not.
+#[test]
+fn a_restart_within_the_sections_of_two_writers_finds_the_same_events() {
+    let engine = engine(Limits::default());
+    let round = |n: u32| {
+        format!(
+            "[tests] === RUN   TestPay{n}\n[tests] Error: card {n} was declined\n[api] 2026-11-20T10:00:00Z ERROR order {n} is stuck\n[api] 2026-11-20T10:00:01Z INFO closed\n[tests] --- PASS: TestPay{n} (0.00s)\n"
+        )
+    };
+    let text: String = (0..60).map(round).collect();
+    let whole = ids(&events(&engine, text.as_bytes()));
+    assert_eq!(whole.len(), 60, "{whole:?}");
+    restarts_change_nothing(&engine, &text, &whole);
+}
+
 /// A section that a service's own record has opened goes on hiding none of its errors.
 #[test]
 fn a_restart_within_a_section_that_a_logger_opened_finds_the_same_events() {

@@ -73,7 +73,7 @@ impl Held {
 impl OpenRegion {
     /// Returns what the line says about the region; `None` if it is neither a verdict nor the region's end, or of another writer.
     fn judged(&self, cx: &Context, line: &Line) -> Option<Judged> {
-        region(cx, self.entry).filter(|_| self.is_of_writer(line))?.judged(line)
+        region(cx, self.entry).filter(|_| self.is_of(line.writer()))?.judged(line)
     }
 }
 
@@ -116,18 +116,18 @@ impl Assembler {
     }
 
     fn is_in_trial(&self, cx: &Context, trace: &OpenTrace) -> bool {
-        trace.lines.from(trace.lead).next().is_some_and(|head| self.is_tried(cx, (head.place.num, head.place.inner), || trace.setting.writer))
+        trace.lines.from(trace.lead).next().is_some_and(|head| self.is_tried(cx, (head.place.num, head.place.inner), trace.setting.writer))
     }
 
     /// Whether a line is in a region with verdicts: its number and its index within a record, and who wrote it.
-    fn is_tried(&self, cx: &Context, place: (u64, u32), writer: impl Fn() -> Writer) -> bool {
+    fn is_tried(&self, cx: &Context, place: (u64, u32), writer: Writer) -> bool {
         let has_verdicts = |open: &OpenRegion| region(cx, open.entry).is_some_and(Region::has_verdicts);
-        self.regions.iter().any(|open| open.since < place && has_verdicts(open) && (open.writer.is_unnamed() || open.is_of(writer())))
+        self.regions.iter().any(|open| open.since < place && has_verdicts(open) && open.is_of(writer))
     }
 
     /// The same for a line that is being read.
     pub(super) fn is_line_tried(&self, cx: &Context, line: &Line) -> bool {
-        self.is_tried(cx, (line.place.num, line.place.inner), || line.writer())
+        self.is_tried(cx, (line.place.num, line.place.inner), line.writer())
     }
 
     /// Handles an event that a record in `line` states, by `entry`. It waits wherever events of other lines wait.

@@ -45,13 +45,8 @@ impl OpenRegion {
         self.writer.may_be(writer)
     }
 
-    /// Whether the line's writer has opened the region, or anybody may have.
-    pub(super) fn is_of_writer(&self, line: &Line) -> bool {
-        self.writer.is_unnamed() || self.is_of(line.writer())
-    }
-
     fn holds(&self, line: &Line) -> bool {
-        self.since < (line.place.num, line.place.inner) && self.is_of_writer(line)
+        self.since < (line.place.num, line.place.inner) && self.is_of(line.writer())
     }
 
     /// Returns the parts of a line in which the region's traces may begin.
@@ -93,7 +88,7 @@ impl Assembler {
         let family = |entry: u16| rules.entries[usize::from(entry)].family;
         let is_runner = rules.families[usize::from(family(entry))].test;
         let is_around = |open: &OpenRegion| is_runner && family(open.entry) != family(entry) && region(cx, open.entry).is_some_and(Region::has_verdicts);
-        if let Some(first) = self.regions.iter().position(|open| open.is_of_writer(line) && !is_around(open)) {
+        if let Some(first) = self.regions.iter().position(|open| open.is_of(line.writer()) && !is_around(open)) {
             self.end_region(cx, first, out);
         }
         for unclaimed in self.notes.settle() {
@@ -143,20 +138,20 @@ impl Assembler {
     pub(super) fn close_regions(&mut self, cx: &Context, line: &Line, out: &mut Vec<Event>) -> bool {
         // Only a prompt that names a host: a page that quotes outputs, and a runner of several commands, show a command after a bare sign.
         if !self.regions.is_empty() && shown::may_be_prompt(line.text) && !self.sealed(cx, line) && shown::is_of_host(line.body()) {
-            while let Some(first) = self.regions.iter().position(|open| open.is_of_writer(line)) {
+            while let Some(first) = self.regions.iter().position(|open| open.is_of(line.writer())) {
                 self.end_region(cx, first, out);
             }
             self.redo(cx, line.now(), out);
             return false;
         }
         // What a sealed region holds does not end the regions around it.
-        let is_sealed = |open: &OpenRegion| region(cx, open.entry).is_some_and(|region| region.seal) && open.is_of_writer(line);
+        let is_sealed = |open: &OpenRegion| region(cx, open.entry).is_some_and(|region| region.seal) && open.is_of(line.writer());
         let asked = self.regions.iter().position(is_sealed).unwrap_or_default();
         for at in 0..self.regions.len() {
             let open = &mut self.regions[at];
             open.left = open.left.saturating_sub(1);
             let is_over = open.left == 0;
-            let is_asked = at >= asked && open.is_of_writer(line);
+            let is_asked = at >= asked && open.is_of(line.writer());
             if is_over || (is_asked && region(cx, open.entry).is_none_or(|region| region.ends_before(open.view().of(line)))) {
                 if is_over {
                     self.let_go(at);
