@@ -27,7 +27,7 @@ use rules::shelf_writer::Writer;
 use rules::spec::{EntrySpec, FileSpec, Table};
 use serde::Serialize;
 
-#[allow(dead_code, missing_docs)]
+#[allow(dead_code, unused_imports, missing_docs)]
 mod rules {
     pub mod clue;
     pub mod compiled;
@@ -134,7 +134,8 @@ fn uses(entries: &[Read]) -> Uses<'_> {
 fn write_entries(specs: Vec<FileSpec>, entries: &[Read]) -> Result<(), Box<dyn Error>> {
     let (mut bytes, mut places) = (Vec::new(), Vec::new());
     for Read { family, table, order, spec } in entries {
-        places.push(Place { id: spec.id.get(), family: *family, table: *table as u8, generic: spec.generic, order: *order, at: u32::try_from(bytes.len())? });
+        let (generic, implied, at) = (spec.generic, spec.implied.is_some(), u32::try_from(bytes.len())?);
+        places.push(Place { id: spec.id.get(), family: *family, table: *table as u8, generic, implied, order: *order, at });
         let is_weak = |other: &Read| other.spec.region.as_ref().is_some_and(|region| region.get() == spec.id.get());
         let weak = (0..).zip(entries).filter(|(_, other)| is_weak(other)).map(|(at, _)| at).collect();
         bytes.extend(postcard::to_allocvec(&Left { spec: spec.clone(), weak })?);

@@ -61,7 +61,7 @@ fn check(engine: &Arc<Engine>, id: &str, examples: &ExampleSpec, own: Option<boo
 /// Returns the events in a text that is a stream of its own.
 #[must_use]
 pub fn events_of(engine: &Arc<Engine>, text: &str) -> Vec<Event> {
-    let mut stream = Stream::new(Arc::clone(engine), Origin::default());
+    let mut stream = Stream::new(Arc::clone(engine), Origin::default()).of_finished();
     let mut events = Vec::new();
     stream.push(text.as_bytes(), Timestamp(0), &mut events);
     stream.finish(Timestamp(0), &mut events);

@@ -113,7 +113,7 @@ impl Dress {
 }
 
 fn scanned(engine: &Arc<Engine>, input: &[u8]) -> Vec<Event> {
-    let (mut stream, mut out) = (Stream::new(Arc::clone(engine), Origin::default()), Vec::new());
+    let (mut stream, mut out) = (Stream::new(Arc::clone(engine), Origin::default()).of_finished(), Vec::new());
     stream.push(input, NOW, &mut out);
     stream.finish(NOW, &mut out);
     out

@@ -81,7 +81,7 @@ fn folders(of: &Path) -> Vec<PathBuf> {
 
 /// Returns the events of `input`, pushed in chunks of pseudo-random sizes up to `largest`.
 fn events(engine: &Arc<Engine>, input: &[u8], largest: usize) -> Vec<Event> {
-    let mut stream = Stream::new(Arc::clone(engine), Origin::default());
+    let mut stream = Stream::new(Arc::clone(engine), Origin::default()).of_finished();
     let mut out = Vec::new();
     let mut seed = 0x5eed_u64;
     let mut rest = input;

@@ -38,7 +38,7 @@ fn every_error_of_the_generator_is_found_with_its_lines_and_nothing_else() {
 }
 
 fn check(engine: &Arc<Engine>, text: &[u8], truth: &[Found], seed: u64) {
-    let (mut stream, mut events) = (Stream::new(Arc::clone(engine), Origin::default()), Vec::new());
+    let (mut stream, mut events) = (Stream::new(Arc::clone(engine), Origin::default()).of_finished(), Vec::new());
     stream.push(text, NOW, &mut events);
     stream.finish(NOW, &mut events);
     let found: Vec<Found> = events.iter().map(|event| (event.line_num, event.line_end, event.rule.to_string())).collect();

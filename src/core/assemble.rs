@@ -50,6 +50,8 @@ const _: () = assert!(MAX_RIVALS <= u8::BITS as usize);
 pub struct Assembler {
     open: Vec<OpenTrace>,
     regions: Vec<OpenRegion>,
+    /// Whether the first error opens the region that a finished log implies.
+    implies: bool,
     notes: Notes,
     held: Held,
     noise: Option<OpenNoise>,
@@ -204,6 +206,7 @@ impl Assembler {
             return;
         }
         if let Some((entry, region, view)) = confirm.region() {
+            self.end_implied(cx, region, out);
             self.enter(entry, region, line, view);
             return;
         }
@@ -294,6 +297,7 @@ impl Assembler {
         }
         let above = rivals.iter().find_map(|&entry| entries[usize::from(entry)].above.as_ref());
         trace.setting.heading = above.and_then(|above| back.file_above(above, line, view));
+        self.imply(cx);
         self.settle_in(&mut trace, line);
         trace.setting.claims = self.notes.claims();
         trace.head = Some(Box::new(line.memory(confirm.candidates())));
@@ -319,6 +323,7 @@ impl Assembler {
         // Words that any program uses, and a logger's record, may precede a stack trace that only says where.
         let entry = &cx.engine.rules.entries[usize::from(found.entry)];
         trace.waits = line.is_stamped() || entry.generic;
+        self.imply(cx);
         self.settle_in(&mut trace, line);
         if let Some(above) = &entry.above {
             trace.setting.heading = cx.back.file_above(above, line, found.view);
@@ -367,13 +372,6 @@ impl Assembler {
             self.noise = inside.then(|| OpenNoise { left: open.left - lines as u32, last_num: line.place.num, ..open });
         }
         inside
-    }
-
-    /// Returns the entries of the open regions, outermost first, and those of the open traces; for `explain`.
-    #[must_use]
-    pub fn opened(&self) -> (Vec<u16>, Vec<u16>) {
-        let traces = self.open.iter().flat_map(OpenTrace::rivals);
-        (self.regions.iter().map(|region| region.entry).collect(), traces.collect())
     }
 
     /// Number of lines that were looked at again.

@@ -121,6 +121,13 @@ impl Stream {
         self
     }
 
+    /// Says that the text is all of a finished log: what it says of its tests at its end counts for what they printed before.
+    #[must_use]
+    pub fn of_finished(mut self) -> Self {
+        self.assembler.finished();
+        self
+    }
+
     /// Waits for the lines after an error that its context shows, so that the context does not depend on where a read
     /// ended. For inputs that are at hand: of a stream that pauses, nobody waits for a line that may never come.
     #[must_use]

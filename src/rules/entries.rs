@@ -130,6 +130,16 @@ impl Entries {
         Some(self.by_id[found])
     }
 
+    /// Returns the first region that the first error of a finished log opens. Reads no entry for it.
+    #[must_use]
+    pub fn implied(&self) -> Option<u16> {
+        let is_implied = |&at: &u16| match self.compiled[usize::from(at)] {
+            Some(known) => builtin::places()[usize::from(known)].implied,
+            None => matches!(&self[usize::from(at)].kind, Kind::Region(region) if region.implied.is_some()),
+        };
+        (0..).take(self.len()).find(is_implied)
+    }
+
     /// Returns the id of an entry without reading the entry.
     fn id(&self, at: usize) -> &str {
         match self.compiled[at] {

@@ -205,6 +205,10 @@ pub struct Region {
     pub close: Pattern,
     /// The region ends after this many lines.
     pub max_lines: u32,
+    /// Set if the first error of a finished log opens the region, too: after how many lines it then ends.
+    pub implied: Option<u32>,
+    /// Whether the line that opens the region stands below what the first of its tests printed.
+    pub late: bool,
     /// Whether only the region's own weak traces are tried in it.
     pub absorb: bool,
     /// Whether only the region's end is looked for in it.

@@ -30,6 +30,8 @@ pub struct Place<'a> {
     pub table: u8,
     /// Whether the entry is a word that prose uses too.
     pub generic: bool,
+    /// Whether it is a region that a finished log implies.
+    pub implied: bool,
     /// Its position among all entries, in the order of the files.
     pub order: u16,
     /// Byte offset at which its [`Left`] begins.

@@ -189,12 +189,22 @@ impl<'k> Reader<'k> {
         if spec.pass.is_some() && (spec.absorb || spec.seal) {
             self.problem(&spec.id, "pass", "a region that owns everything in it holds nothing back", "remove `absorb` and `seal`, or `pass`");
         }
+        if spec.implied.is_some() && spec.pass.is_none() {
+            self.problem(
+                &spec.id,
+                "implied",
+                "a region that no line has opened only holds errors back",
+                "say in `pass` what takes them back, or remove `implied`",
+            );
+        }
         let fail = self.optional(spec, "fail", spec.fail.as_ref());
         let verdicts = self.optional(spec, "pass", spec.pass.as_ref()).map(|pass| Box::new(Verdicts { pass, fail }));
         Kind::Region(Region {
             open,
             close: close.unwrap_or_else(|| Pattern::new("", false)),
             max_lines: spec.max_lines.unwrap_or_default(),
+            implied: spec.implied,
+            late: spec.late,
             absorb: spec.absorb,
             seal: spec.seal,
             verdicts,

@@ -51,7 +51,7 @@ fn invariant_5_chunks_change_nothing() {
 #[test]
 fn invariant_5_chunks_change_no_context() {
     let contexts = |document: &[u8], size: &mut dyn FnMut() -> usize| -> Vec<String> {
-        let (mut stream, mut out, mut rest) = (stream(&usual()).with_whole_context(), Vec::new(), document);
+        let (mut stream, mut out, mut rest) = (stream(&usual()).of_finished().with_whole_context(), Vec::new(), document);
         while !rest.is_empty() {
             let (chunk, after) = rest.split_at(size().clamp(1, rest.len()));
             stream.push(chunk, NOW, &mut out);

@@ -73,7 +73,7 @@ impl<'a> Pass<'a> {
     /// Prepares to read a text that begins with `head`, of up to `MAX_HEAD_BYTES`, as `scan` would.
     pub(super) fn new(setup: &'a Setup, asked: &'a RangeInclusive<u64>, head: &[u8]) -> Self {
         let (engine, max_bytes) = (&setup.engine, setup.config.limits.max_document_bytes);
-        let stream = || Stream::new(engine.clone(), Origin::default());
+        let stream = || Stream::new(engine.clone(), Origin::default()).of_finished();
         let is_document = Document::may_begin(head) && {
             let mut probe = stream().with_documents(max_bytes);
             probe.push(head, now(), &mut Vec::new());

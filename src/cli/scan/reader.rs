@@ -137,7 +137,7 @@ impl<'a> Reading<'a> {
         };
         let stream = Stream::new(job.setup.engine.clone(), Origin { uid, generation: 0 });
         let stream = stream.with_documents(job.setup.config.limits.max_document_bytes);
-        let stream = if opened.live { stream } else { stream.with_whole_context() };
+        let stream = if opened.live { stream } else { stream.of_finished().with_whole_context() };
         let is_named = !matches!(input, Input::Found(_));
         Self { job, index, envelope, stream, events: Vec::new(), out: Vec::new(), is_unseen: true, piece: FIRST_PIECE, is_named, flushed: None }
     }

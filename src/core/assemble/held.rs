@@ -10,11 +10,12 @@ use super::regions::{OpenRegion, region};
 use super::{Assembler, Context};
 use crate::core::event::Event;
 use crate::core::line::{Line, View};
-use crate::core::notes::Claimant;
+use crate::core::notes::{Claimant, explains};
 use crate::core::patience::Patience;
 use crate::core::trace::{OpenTrace, Outcome};
 use crate::core::writer::Writer;
-use crate::rules::{Entry, Region};
+use crate::rules::{Entry, Kind, Note, Region};
+use crate::words::Category;
 
 /// Maximum number of events held back in one stream; beyond it, the oldest is released.
 const MAX_EVENTS: usize = 128;
@@ -59,9 +60,23 @@ impl Held {
         self.0.iter_mut().filter(|waiting| is_meant(waiting)).for_each(|waiting| waiting.is_certain = true);
     }
 
-    /// Returns who will claim once the waiting events count, and the last line of each.
-    pub(super) fn claims(&self) -> impl Iterator<Item = (Claimant, u64)> {
-        self.0.iter().filter_map(|waiting| waiting.claim.as_ref().map(|(who, _)| (*who, waiting.last_num)))
+    /// Whether a waiting event says of `key` what another one of `family` says that begins at line `num`.
+    pub(super) fn has_said(&self, family: u16, key: &[u8], num: u64) -> bool {
+        let says = |(who, said): &(Claimant, Option<Vec<u8>>)| who.family == family && said.as_deref() == Some(key);
+        self.0.iter().any(|waiting| waiting.last_num < num && waiting.claim.as_ref().is_some_and(says))
+    }
+
+    /// Whether a waiting event says what `note` about `key` reports at line `num`. If a runner reports it (`is_certain`), no pass drops that event.
+    pub(super) fn explains(&mut self, note: &Note, key: Option<&[u8]>, num: u64, is_certain: bool) -> bool {
+        let mut found = false;
+        for waiting in &mut self.0 {
+            let Some((who, said)) = &waiting.claim else { continue };
+            if (key.is_none() || key == said.as_deref()) && explains(*who, note, num.saturating_sub(waiting.last_num)) {
+                found = true;
+                waiting.is_certain |= is_certain;
+            }
+        }
+        found
     }
 
     /// Returns the smallest offset at which a waiting event began.
@@ -99,35 +114,40 @@ impl Region {
     }
 }
 
-/// Whether the entry is a test runner's, whose own errors wait for no verdict.
+/// Whether the entry is what a test runner says of a test: that waits for no verdict.
 pub(super) fn is_runners(cx: &Context, entry: &Entry) -> bool {
-    cx.engine.rules.families[usize::from(entry.family)].test
+    let is_report = entry.fault.category == Some(Category::TestFailure) && !entry.generic && !matches!(entry.kind, Kind::Rule(_));
+    is_report || cx.engine.rules.families[usize::from(entry.family)].test
 }
 
 impl Assembler {
-    /// Whether the event that `trace` became by `entry` waits for a verdict.
-    pub(super) fn waits_for_verdict(&self, cx: &Context, trace: &OpenTrace, entry: u16) -> bool {
-        !is_runners(cx, &cx.engine.rules.entries[usize::from(entry)]) && self.is_in_trial(cx, trace)
+    /// Whether the event of `category` that `trace` became by `entry` waits for a verdict.
+    pub(super) fn waits_for_verdict(&self, cx: &Context, trace: &OpenTrace, entry: u16, category: Option<Category>) -> bool {
+        !is_runners(cx, &cx.engine.rules.entries[usize::from(entry)]) && self.is_in_trial(cx, trace, category)
     }
 
     /// The same for an open trace, which may have no outcome yet.
     pub(super) fn may_wait_for_verdict(&self, cx: &Context, trace: &OpenTrace, outcome: Option<Outcome>) -> bool {
-        outcome.map_or_else(|| self.is_in_trial(cx, trace), |outcome| self.waits_for_verdict(cx, trace, outcome.entry))
+        outcome.map_or_else(|| self.is_in_trial(cx, trace, None), |outcome| self.waits_for_verdict(cx, trace, outcome.entry, None))
     }
 
-    fn is_in_trial(&self, cx: &Context, trace: &OpenTrace) -> bool {
-        trace.lines.from(trace.lead).next().is_some_and(|head| self.is_tried(cx, (head.place.num, head.place.inner), trace.setting.writer))
+    fn is_in_trial(&self, cx: &Context, trace: &OpenTrace, category: Option<Category>) -> bool {
+        let is_tried = |place: (u64, u32)| self.is_tried(cx, place, trace.setting.writer, category);
+        trace.lines.from(trace.lead).next().is_some_and(|head| is_tried((head.place.num, head.place.inner)))
     }
 
-    /// Whether a line is in a region with verdicts: its number and its index within a record, and who wrote it.
-    fn is_tried(&self, cx: &Context, place: (u64, u32), writer: Writer) -> bool {
+    /// Whether a line is in a region with verdicts on errors of `category`, if it is known:
+    /// its number and its index within a record, and who wrote it.
+    fn is_tried(&self, cx: &Context, place: (u64, u32), writer: Writer, category: Option<Category>) -> bool {
         let has_verdicts = |open: &OpenRegion| region(cx, open.entry).is_some_and(Region::has_verdicts);
-        self.regions.iter().any(|open| open.since < place && has_verdicts(open) && open.is_of(writer))
+        // Where nothing says that tests run, what a build says is its own.
+        let is_builds = matches!(category, Some(Category::BuildError | Category::DependencyError | Category::SyntaxError));
+        self.regions.iter().any(|open| open.since < place && has_verdicts(open) && open.is_of(writer) && !(open.implied && is_builds))
     }
 
     /// The same for a line that is being read.
     pub(super) fn is_line_tried(&self, cx: &Context, line: &Line) -> bool {
-        self.is_tried(cx, (line.place.num, line.place.inner), line.writer())
+        self.is_tried(cx, (line.place.num, line.place.inner), line.writer(), None)
     }
 
     /// Handles an event that a record in `line` states, by `entry`. It waits wherever events of other lines wait.
@@ -158,7 +178,10 @@ impl Assembler {
     }
 
     pub(super) fn hold(&mut self, waiting: Waiting, out: &mut Vec<Event>) {
-        self.held.0.push_back(waiting);
+        // A trace that began earlier may end later.
+        let place = |waiting: &Waiting| (waiting.event.offset, waiting.event.inner);
+        let at = self.held.0.partition_point(|other| place(other) <= place(&waiting));
+        self.held.0.insert(at, waiting);
         if self.held.0.len() > MAX_EVENTS {
             self.release_first(out);
         }
@@ -212,7 +235,7 @@ impl Assembler {
     }
 
     /// Releases what no longer waits, up to the first event that does.
-    fn release_certain(&mut self, out: &mut Vec<Event>) {
+    pub(super) fn release_certain(&mut self, out: &mut Vec<Event>) {
         while self.held.0.front().is_some_and(|next| next.is_certain)
             && let Some(next) = self.held.0.pop_front()
         {

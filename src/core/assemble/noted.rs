@@ -24,7 +24,12 @@ impl Assembler {
         if self.notes.find_claim(note, (key.as_deref(), text), (line.place.num, since)) {
             return;
         }
-        if key.is_none() && (self.is_told_by_open(cx, note, line) || self.is_told_by_held(cx, found.entry, note, line)) {
+        if key.is_none() && self.is_told_by_open(cx, note, line) {
+            return;
+        }
+        let is_certain = is_runners(cx, &cx.engine.rules.entries[usize::from(found.entry)]);
+        if self.is_line_tried(cx, line) && self.held.explains(note, key.as_deref(), line.place.num, is_certain) {
+            self.release_certain(out);
             return;
         }
         let back = if line.place.inner == 0 { cx.back } else { LookBack::default() };
@@ -49,12 +54,5 @@ impl Assembler {
         let entries = &cx.engine.rules.entries;
         let told = |trace: &OpenTrace, entry: u16| explains(Claimant::of(&entries[usize::from(entry)]), note, line.place.num.saturating_sub(trace.last_num));
         self.open.iter().any(|trace| trace.waits && trace.is_single() && trace.rivals().any(|entry| told(trace, entry)))
-    }
-
-    /// Whether an event that waits for the same verdict as `note` would wait for says the same. A pass takes back both.
-    fn is_told_by_held(&self, cx: &Context, entry: u16, note: &Note, line: &Line) -> bool {
-        !is_runners(cx, &cx.engine.rules.entries[usize::from(entry)])
-            && self.is_line_tried(cx, line)
-            && self.held.claims().any(|(who, last)| explains(who, note, line.place.num.saturating_sub(last)))
     }
 }

@@ -68,7 +68,7 @@ impl Assembler {
         let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
         if !trace.pauses.published && !self.is_told(trace.lines.get(0).place) {
             let event = extract::event(cx.engine, cx.origin, trace, outcome, false);
-            if self.waits_for_verdict(cx, trace, outcome.entry) {
+            if self.waits_for_verdict(cx, trace, outcome.entry, Some(event.category)) {
                 let claim = entry.claims().then(|| (Claimant::of(entry), extract::key(cx.engine, trace, outcome)));
                 let (anchor, last_num, writer) = (trace.anchor(), outcome.last_num, trace.setting.writer);
                 self.hold(Waiting { event, anchor, last_num, writer, claim, is_certain: false }, out);
@@ -94,10 +94,9 @@ impl Assembler {
     pub(super) fn says_nothing_new(&self, cx: &Context, trace: &OpenTrace, outcome: Outcome) -> bool {
         let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
         let once = matches!(&entry.kind, Kind::Trace(machine) if machine.once);
-        trace.is_void(outcome)
-            || once
-                && extract::key(cx.engine, trace, outcome)
-                    .is_some_and(|key| self.notes.was_claimed(entry.family, &key, trace.setting.claims, trace.lines.get(0).place.num))
+        let num = trace.lines.get(0).place.num;
+        let was_said = |key: &[u8]| self.notes.was_claimed(entry.family, key, trace.setting.claims, num) || self.held.has_said(entry.family, key, num);
+        trace.is_void(outcome) || once && extract::key(cx.engine, trace, outcome).is_some_and(|key| was_said(&key))
     }
 
     /// A runner says of a test that it passed when it was tried again: what is told of the earlier attempt is no error.

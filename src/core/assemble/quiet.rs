@@ -220,7 +220,7 @@ impl Snapshot {
         let families = facts.families.iter().filter_map(kept).chain(passing).collect();
         let (after_writer, logged) = (|id: &String| facts.after_writer.contains(id), |id: &String| facts.logged.contains(id));
         let region = |id: &String, left: u32, writer: Writer| {
-            Some(OpenRegion { entry: entry(id)?, left, since: (0, 0), writer, after_writer: after_writer(id), logged: logged(id) })
+            Some(OpenRegion { entry: entry(id)?, left, since: (0, 0), writer, after_writer: after_writer(id), logged: logged(id), implied: false })
         };
         let writers = facts.writers.iter().copied().chain(std::iter::repeat(Writer::default()));
         let regions = facts.regions.iter().zip(writers).filter_map(|((id, left), writer)| region(id, *left, writer));

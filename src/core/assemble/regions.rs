@@ -32,6 +32,8 @@ pub(super) struct OpenRegion {
     pub(super) after_writer: bool,
     /// Whether a logger's record opened it: what a service says may read like a tool's report.
     pub(super) logged: bool,
+    /// Whether no line opened it: the log is finished, and began with it.
+    pub(super) implied: bool,
 }
 
 impl OpenRegion {
@@ -87,7 +89,8 @@ impl Assembler {
         let rules = &cx.engine.rules;
         let family = |entry: u16| rules.entries[usize::from(entry)].family;
         let is_runner = rules.families[usize::from(family(entry))].test;
-        let is_around = |open: &OpenRegion| is_runner && family(open.entry) != family(entry) && region(cx, open.entry).is_some_and(Region::has_verdicts);
+        let is_around =
+            |open: &OpenRegion| is_runner && !open.implied && family(open.entry) != family(entry) && region(cx, open.entry).is_some_and(Region::has_verdicts);
         if let Some(first) = self.regions.iter().position(|open| open.is_of(line.writer()) && !is_around(open)) {
             self.end_region(cx, first, out);
         }
@@ -108,6 +111,7 @@ impl Assembler {
 
     pub(super) fn enter(&mut self, entry: u16, region: &Region, line: &Line, view: View) {
         let writer = line.writer_before(view);
+        self.implies &= !region.has_verdicts() || region.late;
         if let Some(open) = self.regions.iter_mut().find(|open| (open.entry, open.writer) == (entry, writer)) {
             open.left = region.max_lines;
         } else if self.depth(writer) < if region.has_verdicts() { MAX_RUNS } else { MAX_DEPTH } && self.regions.len() < MAX_REGIONS {
@@ -118,7 +122,37 @@ impl Assembler {
                 writer,
                 after_writer: view == View::AfterWriter,
                 logged: line.is_of_a_logger(),
+                implied: false,
             });
+        }
+    }
+
+    /// Says that the log is finished: what its end tells counts from its beginning.
+    pub fn finished(&mut self) {
+        self.implies = true;
+    }
+
+    /// Opens the region that a finished log implies at its first error, unless there was a section with verdicts before:
+    /// all of the log may be what tests printed whose runner is silent until its summary.
+    pub(super) fn imply(&mut self, cx: &Context) {
+        if !std::mem::take(&mut self.implies) {
+            return;
+        }
+        let implied = cx.engine.rules.entries.implied();
+        if let Some((entry, left)) = implied.and_then(|entry| Some((entry, region(cx, entry)?.implied?))) {
+            let (since, writer) = Default::default();
+            self.regions.insert(0, OpenRegion { entry, left, since, writer, after_writer: false, logged: false, implied: true });
+            self.open.iter_mut().for_each(|trace| trace.setting.depth += 1);
+        }
+    }
+
+    /// Ends the implied region where a runner says that it begins: what stands above is none of its.
+    pub(super) fn end_implied(&mut self, cx: &Context, begins: &Region, out: &mut Vec<Event>) {
+        if begins.has_verdicts()
+            && !begins.late
+            && let Some(at) = self.regions.iter().position(|open| open.implied)
+        {
+            self.end_region(cx, at, out);
         }
     }
 
@@ -174,6 +208,13 @@ impl Assembler {
         }
     }
 
+    /// Returns the entries of the open regions, outermost first, and those of the open traces; for `explain`.
+    #[must_use]
+    pub fn opened(&self) -> (Vec<u16>, Vec<u16>) {
+        let traces = self.open.iter().flat_map(OpenTrace::rivals);
+        (self.regions.iter().map(|region| region.entry).collect(), traces.collect())
+    }
+
     /// Records in a trace that begins at `line` which regions are around it.
     pub(super) fn settle_in(&self, trace: &mut OpenTrace, line: &Line) {
         if !self.regions.is_empty() {
@@ -198,6 +239,13 @@ impl Assembler {
     /// Ends the region at `at` and those within it, with the traces that began in them.
     pub(super) fn end_region(&mut self, cx: &Context, at: usize, out: &mut Vec<Event>) {
         let ended = self.regions[at];
+        if ended.implied {
+            // It is around everything, and no section of its own: what is in it goes on.
+            self.regions.remove(at);
+            self.open.iter_mut().for_each(|trace| trace.setting.depth = trace.setting.depth.saturating_sub(1));
+            self.release_outside(cx, out);
+            return;
+        }
         let mut within = self.regions.split_off(at);
         within.retain(|open| !ended.is_of(open.writer));
         let is_within =
