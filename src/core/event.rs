@@ -270,6 +270,8 @@ pub struct Event {
     pub call: Option<Box<Call>>,
     /// Whether a pause, not the text, ended the error.
     pub closed_idle: bool,
+    /// Whether it came out before a verdict that could have taken it back.
+    pub on_trial: bool,
     /// Whether it is a status line: it says that something failed, not what.
     pub is_status: bool,
     /// What usually fixes it.

@@ -266,6 +266,7 @@ fn build(engine: &Engine, entry: &Entry, mut said: Said, mut lines: Lines, begin
         retry,
         call: None,
         closed_idle: false,
+        on_trial: false,
         is_status: matches!(entry.kind, Kind::Note(_)),
         hint: entry.labels.hint.clone(),
         truncated: beginning.place.truncated,

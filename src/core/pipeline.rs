@@ -114,10 +114,12 @@ impl Stream {
         Self { engine, origin, buffer, assembler, pieces, transcript, document, counts, told, wire, work, safe }
     }
 
-    /// Says which command prints the text. What a test runner's tests print is judged by its verdict, as after `$ npm test`.
+    /// Says which command prints the text. What a test runner's tests print is judged by its verdict, as after `$ npm test`;
+    /// any other command may run one. What its passes take back is kept for [`give_back`](Self::give_back).
     #[must_use]
     pub fn of_command(mut self, command: &str) -> Self {
         self.assembler.open_for(&Context::of(&self.engine, &self.origin), command);
+        self.assembler.keep_taken();
         self
     }
 
@@ -177,6 +179,29 @@ impl Stream {
 
     /// Ends the stream.
     pub fn finish(&mut self, now: Timestamp, out: &mut Vec<Event>) {
+        self.finish_as(false, now, out);
+    }
+
+    /// Ends the stream of a command that has passed by what another output of it says: what waits for a verdict is no error.
+    pub fn finish_passed(&mut self, now: Timestamp, out: &mut Vec<Event>) {
+        self.finish_as(true, now, out);
+    }
+
+    /// Whether tests have passed by what the text says.
+    #[must_use]
+    pub fn has_passed(&self) -> bool {
+        self.assembler.has_passed()
+    }
+
+    /// Returns the first errors that were taken back because tests passed, if the stream [keeps](Self::of_command) them:
+    /// for a command that has failed although nothing else says why.
+    pub fn give_back(&mut self) -> Vec<Event> {
+        let events = self.assembler.give_back();
+        self.counts.events += events.len() as u64;
+        events
+    }
+
+    fn finish_as(&mut self, passed: bool, now: Timestamp, out: &mut Vec<Event>) {
         self.end_head(now, out);
         self.end_line(now, out);
         self.finish_records(now, out);
@@ -186,7 +211,7 @@ impl Stream {
         }
         let end = self.buffer.end();
         let back = LookBack::new(&self.buffer.bytes[..end], self.counts.lines + 1, self.buffer.position(), self.buffer.is_wide());
-        self.assembler.finish(&Context { engine: &self.engine, origin: &self.origin, back, depth: 0 }, now, out);
+        self.assembler.finish(&Context { engine: &self.engine, origin: &self.origin, back, depth: 0 }, now, passed, out);
         let at_end = Raw { bytes: &self.buffer.bytes[..end], from: end, to: end, num: self.counts.lines + 1, truncated: false };
         self.add_context(&at_end, &mut out[events..]);
         self.counts.events += (out.len() - events) as u64;

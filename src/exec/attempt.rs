@@ -18,7 +18,7 @@ use super::family::Family;
 use super::journal::Journal;
 use super::keeper::Fate;
 use super::kept::Kept;
-use super::pump::{Pump, Pumped};
+use super::pump::{self, Pump, Pumped, Unsettled};
 use super::signals::{Came, Signals};
 use super::start::{Started, start};
 use super::terminal::{Around, Wiring};
@@ -98,9 +98,10 @@ impl Attempt<'_> {
         let passed_on = watch.until_passed_on(done.as_fd())?;
         let (timed_out, killed, interrupted, sent) = (watch.timed_out, watch.killed, watch.interrupted, watch.sent);
         let signal = if let Fate::Signalled(signal) = fate { Some(signal) } else { None };
-        let [stdout, stderr] = pumps.map(|pump| if passed_on { pump.join().unwrap_or_default() } else { Pumped::default() });
         let signal_was_ours = signal.is_some_and(|signal| sent.iter().any(|sent| sent.as_raw() == signal));
         let code = if let Fate::Exited(code) = fate { Some(code) } else { None };
+        let outputs = pumps.map(|pump| passed_on.then(|| pump.join().ok()).flatten());
+        let [stdout, stderr] = pump::settle(outputs, code == Some(0));
         let failed_start = if let Fate::NotStarted(reason) = fate { Some(io::Error::from_raw_os_error(reason)) } else { None };
         Ok(Ended { code, signal, signal_was_ours, timed_out, killed, interrupted, failed_start, stdout, stderr })
     }
@@ -115,7 +116,7 @@ impl Attempt<'_> {
         shlex::try_join(kept.map(|(_, word)| &**word)).unwrap_or_default()
     }
 
-    fn pump(&self, (run, io): (u32, Io), input: File, output: File, (stop, done): (Arc<OwnedFd>, io::Result<io::PipeWriter>)) -> JoinHandle<Pumped> {
+    fn pump(&self, (run, io): (u32, Io), input: File, output: File, (stop, done): (Arc<OwnedFd>, io::Result<io::PipeWriter>)) -> JoinHandle<Unsettled> {
         let origin = Origin { uid: (self.uid)(run, io), generation: 0 };
         let scan = (!self.is_blind).then(|| (self.journal.clone(), origin));
         let pump = Pump { io, input, output, kept: Kept::new(self.keep.0, self.keep.1), scan, command: self.command() };

@@ -45,6 +45,12 @@ enum Held {
     Open,
 }
 
+/// The result of a pump whose command may still run.
+pub struct Unsettled {
+    pumped: Pumped,
+    look: Look,
+}
+
 /// The result of a pump.
 #[derive(Default)]
 pub struct Pumped {
@@ -64,10 +70,26 @@ impl Pumped {
     }
 }
 
+/// Judges the outputs of a command that has ended together: what tests print on one is no error if the other says that they
+/// passed, unless the command failed. If it failed, and nothing says why, what passes took back may be the reason.
+#[must_use]
+pub fn settle(mut outputs: [Option<Unsettled>; 2], succeeded: bool) -> [Pumped; 2] {
+    let mut looks: Vec<&mut Look> = outputs.iter_mut().flatten().map(|output| &mut output.look).collect();
+    let passed = succeeded && looks.iter().any(|look| look.stream.as_ref().is_some_and(Stream::has_passed));
+    looks.iter_mut().for_each(|look| look.finish(passed));
+    if passed {
+        looks.iter_mut().for_each(|look| look.said.acquit());
+    }
+    if !succeeded && looks.iter().all(|look| look.said.errors.is_empty()) {
+        looks.iter_mut().for_each(|look| look.give_back());
+    }
+    outputs.map(|output| output.map_or_else(Pumped::default, |Unsettled { pumped, look }| Pumped { said: look.said, ..pumped }))
+}
+
 impl Pump {
     /// Runs until the output ends, or until shortly after `stop` is closed.
     #[must_use]
-    pub fn run(mut self, stop: &OwnedFd) -> Pumped {
+    pub fn run(mut self, stop: &OwnedFd) -> Unsettled {
         let mut look =
             Look { io: self.io, scan: self.scan.take(), command: std::mem::take(&mut self.command), stream: None, events: Vec::new(), said: Said::default() };
         let mut first = vec![0; FIRST_BYTES];
@@ -81,8 +103,7 @@ impl Pump {
                 passed.err()
             }
         };
-        look.finish();
-        Pumped { kept: self.kept, said: look.said, trouble }
+        Unsettled { pumped: Pumped { kept: self.kept, said: Said::default(), trouble }, look }
     }
 
     fn pass(&mut self, stop: &OwnedFd, look: &mut Look, first: &mut [u8]) -> io::Result<Held> {
@@ -176,9 +197,19 @@ impl Look {
         }
     }
 
-    fn finish(&mut self) {
-        if let Some(stream) = &mut self.stream {
+    fn finish(&mut self, passed: bool) {
+        let Some(stream) = &mut self.stream else { return };
+        if passed {
+            stream.finish_passed(now(), &mut self.events);
+        } else {
             stream.finish(now(), &mut self.events);
+        }
+        self.tell();
+    }
+
+    fn give_back(&mut self) {
+        if let Some(stream) = &mut self.stream {
+            self.events = stream.give_back();
             self.tell();
         }
     }

@@ -42,6 +42,12 @@ impl Said {
         }
     }
 
+    /// Removes the errors that came out before the tests that printed them passed.
+    pub fn acquit(&mut self) {
+        self.errors.iter().filter(|event| event.on_trial).for_each(|event| self.summary[event.severity as usize] -= 1);
+        self.errors.retain(|event| !event.on_trial);
+    }
+
     fn count(&mut self, severity: Severity) {
         self.summary[severity as usize] += 1;
     }

@@ -225,24 +225,50 @@ fn a_result_that_cannot_be_written_is_said_and_no_success() {
     assert_eq!(folder.read("code"), "0\n");
 }
 
-/// The command says which test runner prints the output, whose verdict comes after what its tests print.
+/// Writes a program that tests call, and returns the command that runs it.
+fn program(folder: &Folder, name: &str, script: &str) -> String {
+    use std::os::unix::fs::PermissionsExt;
+    folder.write(name, format!("#!/bin/sh\n{script}\n"));
+    std::fs::set_permissions(folder.at(name), std::fs::Permissions::from_mode(0o755)).unwrap();
+    format!("./{name}")
+}
+
+/// A test runner's verdict comes after what its tests print.
 #[test]
 fn what_a_passing_test_prints_is_no_error() {
-    use std::os::unix::fs::PermissionsExt;
     let folder = Folder::new();
-    let run = |words: &[&str], end: &str| {
-        let program = words[0];
-        folder.write(program, format!("#!/bin/sh\necho 'ERROR:root:the shelf is locked'\necho .\necho '{end}'\n"));
-        std::fs::set_permissions(folder.at(program), std::fs::Permissions::from_mode(0o755)).unwrap();
-        let command = [format!("./{program}")].into_iter().chain(words[1..].iter().map(|word| (*word).to_owned()));
-        folder.siftd(["exec", "--events", "e.ndjson", "--"].map(str::to_owned).into_iter().chain(command)).ended(0);
+    let run = |words: &[&str], end: &str, code: i32| {
+        let program = program(&folder, words[0], &format!("echo 'ERROR:root:the shelf is locked'\necho .\necho '{end}'\nexit {code}"));
+        let command = [program].into_iter().chain(words[1..].iter().map(|word| (*word).to_owned()));
+        folder.siftd(["exec", "--events", "e.ndjson", "--"].map(str::to_owned).into_iter().chain(command)).ended(code);
         let is_error = folder.records("e.ndjson").iter().any(|record| record["text"].as_str().is_some_and(|text| text.contains("the shelf is locked")));
         folder.write("e.ndjson", "");
         is_error
     };
-    assert!(!run(&["pytest", "-q"], "1 passed in 0.01s"));
-    assert!(run(&["pytest", "-q"], "1 failed in 0.01s"));
-    assert!(run(&["deploy"], "1 passed in 0.01s"));
-    assert!(!run(&["bash", "-c", "pytest -q"], "1 passed in 0.01s"));
-    assert!(run(&["agent", "-c", "run pytest -q"], "1 passed in 0.01s"), "what an agent is told is no command");
+    assert!(!run(&["pytest", "-q"], "1 passed in 0.01s", 0));
+    assert!(run(&["pytest", "-q"], "1 failed in 0.01s", 1));
+    assert!(!run(&["bash", "-c", "pytest -q"], "1 passed in 0.01s", 0));
+    // Any command may run tests.
+    assert!(!run(&["check"], "1 passed in 0.01s", 0));
+    assert!(run(&["check"], "1 failed in 0.01s", 0));
+    // If it fails although they passed, and nothing else says why, that is the reason.
+    assert!(run(&["check"], "1 passed in 0.01s", 1));
+    assert!(run(&["pytest", "-q"], "1 passed in 0.01s", 1));
+}
+
+/// Test runners give their verdict on stdout; what tests print on stderr has none of its own.
+#[test]
+fn a_verdict_on_one_output_is_about_both() {
+    let folder = Folder::new();
+    let traceback = "Traceback (most recent call last):\n  File \"till.py\", line 3, in pay\n    charge()\nshop.Declined: no card";
+    let run = |name: &str, says: &str, code: i32, ended: i32| {
+        let program = program(&folder, name, &format!("echo 'KeyError: x' >&2\necho '{traceback}' >&2\necho '{says}'\nexit {code}"));
+        folder.siftd(["exec", "--strict", "--verdict", "v.json", "--", &program]).ended(ended);
+        folder.records("v.json")[0]["errors"].as_array().unwrap().len()
+    };
+    assert_eq!(run("pytest", "8 passed in 0.10s", 0, 0), 0);
+    assert_eq!(run("mocha", "  2 passing (4ms)", 0, 0), 0);
+    assert_eq!(run("agent", "running 1 test\ntest cart ... ok\n\ntest result: ok. 1 passed; 0 failed", 0, 0), 0);
+    assert_eq!(run("pytest", "8 passed in 0.10s", 3, 3), 2);
+    assert_eq!(run("pytest", "collected 8 items", 0, 65), 2);
 }

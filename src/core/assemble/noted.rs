@@ -28,7 +28,7 @@ impl Assembler {
             return;
         }
         let is_certain = is_runners(cx, &cx.engine.rules.entries[usize::from(found.entry)]);
-        if self.is_line_tried(cx, line) && self.held.explains(note, key.as_deref(), line.place.num, is_certain) {
+        if self.wait_at(cx, line).is_some() && self.held.explains(note, key.as_deref(), line.place.num, is_certain) {
             self.release_certain(out);
             return;
         }

@@ -19,15 +19,14 @@ impl Assembler {
     #[must_use]
     pub fn deadline(&self, engine: &Engine, longest: Patience) -> Option<Timestamp> {
         let open = self.open.iter().filter_map(|trace| Some((trace.pauses.next?, trace.pauses.since)));
-        let held = self.held.first().map(|event| (Patience::Verdict, event.observed_at));
-        let asked = open.chain(held).filter(|(patience, _)| *patience <= longest);
+        let asked = open.chain(self.held.wait()).filter(|(patience, _)| *patience <= longest);
         asked.map(|(patience, since)| patience.ends(since, engine)).min()
     }
 
     /// Publishes whatever was quiet until its deadline. A trace stays open, swallows its late lines and
     /// makes its claims when it ends. An event held back for a verdict has ended already and claims now.
     pub fn tick(&mut self, cx: &Context, now: Timestamp, longest: Patience, out: &mut Vec<Event>) {
-        while longest == Patience::Verdict && self.held.first().is_some_and(|event| Patience::Verdict.ends(event.observed_at, cx.engine) <= now) {
+        while self.held.wait().is_some_and(|(patience, since)| patience <= longest && patience.ends(since, cx.engine) <= now) {
             self.release_first(out);
         }
         for at in 0..self.open.len() {
@@ -46,8 +45,9 @@ impl Assembler {
         let outcome = trace.outcome(&cx.engine.rules.entries);
         // Only a verdict, or a line of its own, tells whether it is an error.
         // What names it may still come, and would be swallowed as a late line.
-        if patience < Patience::Verdict && (trace.is_unnamed() || self.may_wait_for_verdict(cx, trace, outcome)) {
-            return Some(Patience::Verdict);
+        let wait = if trace.is_unnamed() { Some(Patience::Verdict) } else { self.may_wait_for_verdict(cx, trace, outcome) };
+        if wait.is_some_and(|wait| patience < wait) {
+            return wait;
         }
         if patience == Patience::Short && trace.may_turn_void(&cx.engine.rules.entries) {
             return Some(Patience::Long);
@@ -60,7 +60,8 @@ impl Assembler {
             };
             let trace = &mut self.open[at];
             trace.pauses.answered = outcome.is_some() || event.is_some();
-            if let Some(event) = event {
+            if let Some(mut event) = event {
+                event.on_trial = wait.is_some();
                 trace.pauses.published = true;
                 trace.adopted.iter_mut().for_each(|single| single.pauses.publish());
                 if outcome.is_none() {

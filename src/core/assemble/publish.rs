@@ -68,10 +68,11 @@ impl Assembler {
         let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
         if !trace.pauses.published && !self.is_told(trace.lines.get(0).place) {
             let event = extract::event(cx.engine, cx.origin, trace, outcome, false);
-            if self.waits_for_verdict(cx, trace, outcome.entry, Some(event.category)) {
+            if let Some(wait) = self.wait_for_verdict(cx, trace, outcome.entry, Some(event.category)) {
                 let claim = entry.claims().then(|| (Claimant::of(entry), extract::key(cx.engine, trace, outcome)));
+                let head = trace.lines.from(trace.lead).next().map_or((0, 0), |head| (head.place.num, head.place.inner));
                 let (anchor, last_num, writer) = (trace.anchor(), outcome.last_num, trace.setting.writer);
-                self.hold(Waiting { event, anchor, last_num, writer, claim, is_certain: false }, out);
+                self.hold(Waiting { event, anchor, head, last_num, writer, claim, wait, is_certain: false }, out);
                 return;
             }
             self.emit(event, trace.anchor(), out);
@@ -121,9 +122,12 @@ impl Assembler {
         }
     }
 
-    /// Ends the stream: everything open ends with the outcome that it has.
-    pub fn finish(&mut self, cx: &Context, now: Timestamp, out: &mut Vec<Event>) {
+    /// Ends the stream: everything open ends with the outcome that it has. `passed`: what waits for a verdict is no error.
+    pub fn finish(&mut self, cx: &Context, now: Timestamp, passed: bool, out: &mut Vec<Event>) {
         self.end_open(cx, now, out);
+        if passed {
+            self.pass_all();
+        }
         self.regions.clear();
         self.release(out);
         self.noise = None;

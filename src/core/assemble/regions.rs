@@ -157,13 +157,18 @@ impl Assembler {
     }
 
     /// Opens the region that a shell's line with this command opens: what follows is printed by it.
+    /// If it opens none, the command may still run tests: it opens what a finished log implies.
     pub fn open_for(&mut self, cx: &Context, command: &str) {
         let text = format!("$ {command}");
         let line = Line::new(Place::default(), text.as_bytes(), Timestamp::default());
         let mut candidates = Vec::new();
         cx.engine.candidates(line.text, &mut Scratch::default(), &mut Vec::new(), &mut candidates);
-        if let Some((entry, region, view)) = Confirm::new(cx.engine, &line, &candidates).region() {
-            self.enter(entry, region, &line, view);
+        match Confirm::new(cx.engine, &line, &candidates).region() {
+            Some((entry, region, view)) => self.enter(entry, region, &line, view),
+            None => {
+                self.implies = true;
+                self.imply(cx);
+            }
         }
     }
 
