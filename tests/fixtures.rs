@@ -62,6 +62,46 @@ fn check([engine, every_line]: &[Arc<Engine>; 2], folder: &Path) -> Vec<String> 
     wrong
 }
 
+/// Fixtures of which a quiet log tells something else than one that has ended. Of the first three, only the end shows that the
+/// last lines are the error's. In the last, what a passing test prints looks like a section of pytest's report.
+const TOLD_OTHERWISE: [&str; 4] = ["boundaries/truncated-tail", "lint/flake8-source", "pytest/junit-xml", "pytest/pass-shown"];
+
+/// A log that a daemon follows has no end: what it tells of while nothing more comes is what its end would show.
+#[test]
+fn a_log_that_stays_quiet_gives_its_events() {
+    let engine = engine_with(true);
+    let differing = |case: &PathBuf| {
+        let input = fs::read(case.join("input.log")).unwrap();
+        let stream = || Stream::new(Arc::clone(&engine), Origin::default());
+        let (mut at_end, mut ended) = (Vec::new(), stream());
+        ended.push(&input, NOW, &mut at_end);
+        ended.finish(NOW, &mut at_end);
+        let (mut quiet, mut followed) = (Vec::new(), stream());
+        followed.push(&input, NOW, &mut quiet);
+        while let Some(deadline) = followed.deadline() {
+            followed.tick(deadline, &mut quiet);
+        }
+        let told = quiet.len();
+        followed.finish(NOW, &mut quiet);
+        let essence = |events: &[Event]| {
+            let mut all: Vec<String> =
+                events.iter().map(|event| format!("{} {}-{} {} {}", event.id, event.line_num, event.line_end, event.rule, event.text)).collect();
+            all.sort();
+            all.join("\n") + "\n"
+        };
+        let late = quiet[told..]
+            .iter()
+            .filter(|event| !event.is_status)
+            .map(|event| format!("{} at {} only at the end\n", event.rule, event.line_num))
+            .collect::<String>();
+        let (want, got) = (essence(&at_end), essence(&quiet));
+        (want != got || !late.is_empty()).then(|| format!("{}\n{}{late}", case.display(), diff(&want, &got)))
+    };
+    let is_known = |case: &&PathBuf| TOLD_OTHERWISE.iter().any(|known| case.ends_with(known));
+    let wrong: Vec<String> = cases().iter().filter(|case| !is_known(case)).filter_map(differing).collect();
+    assert!(wrong.is_empty(), "{} differ; the first ones:\n\n{}", wrong.len(), wrong[..wrong.len().min(MAX_SHOWN)].join("\n"));
+}
+
 fn engine_with(two_stage: bool) -> Arc<Engine> {
     Arc::new(Engine::new(RuleSet::compiled(), Limits { two_stage, ..Limits::default() }))
 }

@@ -1,7 +1,7 @@
 //! Splits bytes into whole lines, in one buffer without copying: the lines before (the look-back), the bytes under way, and
 //! free space. A line beyond the limit keeps its head and its tail, whatever the chunks were. UTF-16 becomes UTF-8 here.
 
-use super::lookback;
+use super::lookback::{self, LookBack};
 
 pub mod edge;
 mod rest;
@@ -277,6 +277,12 @@ impl Buffer {
             wide.counted_at = self.base + self.start as u64;
         }
         self.cut = 0;
+    }
+
+    /// Returns the lines that are processed, before line `num`.
+    #[must_use]
+    pub fn look_back(&self, num: u64) -> LookBack<'_> {
+        LookBack::new(&self.bytes[..self.start], num, self.position(), self.is_wide())
     }
 
     /// Returns the end of the bytes read so far; what the buffer holds beyond it has no meaning.

@@ -209,9 +209,9 @@ impl Stream {
         for piece in std::mem::take(&mut self.pieces) {
             self.whole_piece(piece, now, out);
         }
+        let cx = Context { back: self.buffer.look_back(self.counts.lines + 1), ..Context::of(&self.engine, &self.origin) };
+        self.assembler.finish(&cx, now, passed, out);
         let end = self.buffer.end();
-        let back = LookBack::new(&self.buffer.bytes[..end], self.counts.lines + 1, self.buffer.position(), self.buffer.is_wide());
-        self.assembler.finish(&Context { engine: &self.engine, origin: &self.origin, back, depth: 0 }, now, passed, out);
         let at_end = Raw { bytes: &self.buffer.bytes[..end], from: end, to: end, num: self.counts.lines + 1, truncated: false };
         self.add_context(&at_end, &mut out[events..]);
         self.counts.events += (out.len() - events) as u64;
@@ -230,7 +230,7 @@ impl Stream {
 
     fn tick_within(&mut self, longest: Patience, now: Timestamp, out: &mut Vec<Event>) {
         let events = out.len();
-        let cx = Context::of(&self.engine, &self.origin);
+        let cx = Context { back: self.buffer.look_back(self.counts.lines + 1), ..Context::of(&self.engine, &self.origin) };
         self.assembler.tick(&cx, now, longest, out);
         self.counts.events += (out.len() - events) as u64;
     }

@@ -5,7 +5,7 @@
 
 use super::publish::tried;
 use super::{Assembler, Context};
-use crate::core::confirm::Confirm;
+use crate::core::block::Taken;
 use crate::core::engine::Engine;
 use crate::core::event::{Event, Timestamp};
 use crate::core::extract;
@@ -41,6 +41,9 @@ impl Assembler {
     /// Publishes the outcome of the trace at `at`, as far as `patience` allows.
     /// Returns the length of the pause after which the trace is asked again.
     fn ask(&mut self, cx: &Context, at: usize, patience: Patience, out: &mut Vec<Event>) -> Option<Patience> {
+        if patience > Patience::Short {
+            self.open[at].keep_announced();
+        }
         let trace = &self.open[at];
         let outcome = trace.outcome(&cx.engine.rules.entries);
         // Only a verdict, or a line of its own, tells whether it is an error.
@@ -62,7 +65,7 @@ impl Assembler {
             trace.pauses.answered = outcome.is_some() || event.is_some();
             if let Some(mut event) = event {
                 event.on_trial = wait.is_some();
-                trace.pauses.published = true;
+                (trace.pauses.published, trace.pauses.told_to) = (true, event.line_end);
                 trace.adopted.iter_mut().for_each(|single| single.pauses.publish());
                 if outcome.is_none() {
                     self.tell(&event);
@@ -88,8 +91,8 @@ impl Assembler {
         self.told.contains(&place.spot())
     }
 
-    /// Returns the error that the first line of a trace without an outcome
-    /// is by itself. Its event has the same id, whatever the trace comes to.
+    /// Returns the error that begins with the first line of a trace without an outcome, if
+    /// that gives its lines back. Its event has the same id, whatever the trace comes to.
     fn by_itself(&self, cx: &Context, trace: &OpenTrace) -> Option<Event> {
         let entries = &cx.engine.rules.entries;
         if let Some(single) = &trace.adopted {
@@ -102,17 +105,9 @@ impl Assembler {
         if trace.lead > 0 || (trace.is_weak(entries) && self.absorbed(cx, &line)) || self.may_be_owned(cx, &line) {
             return None;
         }
-        let mut candidates = Vec::new();
-        cx.engine.candidates(head.text, &mut Scratch::default(), &mut Vec::new(), &mut candidates);
-        let mut confirm = Confirm::new(cx.engine, &line, &candidates);
-        if confirm.note().is_some() {
-            return None;
-        }
-        let found = confirm.rule()?;
-        let mut single = OpenTrace::single(found.entry, &line, found.view);
-        (single.setting.context, single.setting.key) = (trace.setting.context.clone(), trace.setting.key);
-        let outcome = single.outcome(entries)?;
-        Some(extract::event(cx.engine, cx.origin, &single, outcome, true))
+        let first = self.read_again(cx, trace, 0).into_iter().next()?;
+        let is_its = (first.offset, first.inner) == head.place.spot() && !first.is_status;
+        is_its.then_some(first)
     }
 
     /// Whether an open trace may give back the lines just before this one, so that what they form takes it.
@@ -122,37 +117,29 @@ impl Assembler {
 
     /// Returns the index of the first line of `trace` that belongs to no event so far.
     fn rest(&self, cx: &Context, trace: &OpenTrace) -> usize {
-        trace.outcome(&cx.engine.rules.entries).map_or(trace.lead + usize::from(trace.has_told_head()), |outcome| outcome.lines)
+        if let Some(outcome) = trace.outcome(&cx.engine.rules.entries) {
+            return outcome.lines;
+        }
+        let first = trace.lead + usize::from(trace.has_told_head());
+        let is_told = |line: &Taken| trace.has_told_head() && line.place.num <= trace.pauses.told_to;
+        first + trace.lines.from(first).take_while(is_told).count()
     }
 
     fn has_rest(&self, cx: &Context, trace: &OpenTrace) -> bool {
         self.rest(cx, trace) < trace.lines.len()
     }
 
-    /// Publishes the errors in the lines that the trace would give back if it
-    /// ended here. Notes are left to wait for what may still say the same.
+    /// Publishes the errors in the lines that the trace would give back if it ended here.
     fn tell_rest(&mut self, cx: &Context, at: usize, out: &mut Vec<Event>) {
         let trace = &self.open[at];
         let rest = self.rest(cx, trace);
         if rest >= trace.lines.len() {
             return;
         }
-        let head = tried(cx, trace);
-        let mut aside = Assembler { regions: self.regions.clone(), claimed_to: self.claimed_to, told: self.told.clone(), ..Assembler::default() };
-        aside.notes.restore(self.notes.claimed());
-        let before = rest.saturating_sub(cx.engine.limits.context_a_side());
-        trace.lines.from(before).for_each(|taken| aside.given.push_numbered(taken.place.num, taken.text));
-        let (mut events, mut candidates) = (Vec::new(), Vec::new());
-        for (index, taken) in trace.lines.from(rest).enumerate() {
-            let mut line = Line::new(taken.place.clone(), taken.text, trace.pauses.since);
-            line.tried = if index + rest == trace.lead { head } else { Tried::No };
-            cx.engine.candidates(taken.text, &mut Scratch::default(), &mut Vec::new(), &mut candidates);
-            aside.line(cx, &line, &candidates, &mut events);
-        }
-        aside.end_open(cx, trace.pauses.since, &mut events);
-        aside.release(&mut events);
-        for mut event in events.into_iter().filter(|event| !event.is_status) {
-            event.closed_idle = true;
+        // What an open trace has told, and claims when it ends, or what waits, a status line may repeat.
+        let may_be_told =
+            self.notes.oldest().is_some() || self.open.iter().any(|trace| trace.has_told_head() || trace.outcome(&cx.engine.rules.entries).is_some());
+        for event in self.read_again(cx, trace, rest).into_iter().filter(|event| !(may_be_told && event.is_status)) {
             let trace = &mut self.open[at];
             if (event.offset, event.inner) == trace.lines.get(0).place.spot() {
                 trace.pauses.publish();
@@ -160,5 +147,27 @@ impl Assembler {
             self.tell(&event);
             out.push(event);
         }
+    }
+
+    /// Returns the errors in the lines of `trace` from the one at `from` on, if it gave them back now.
+    /// Status lines that wait for what may still say the same are left out.
+    fn read_again(&self, cx: &Context, trace: &OpenTrace, from: usize) -> Vec<Event> {
+        let head = tried(cx, trace);
+        let mut aside = Assembler { regions: self.regions.clone(), claimed_to: self.claimed_to, told: self.told.clone(), ..Assembler::default() };
+        aside.notes.restore(self.notes.claimed());
+        aside.given.clone_from(&trace.setting.context);
+        let before = from.saturating_sub(cx.engine.limits.context_a_side());
+        trace.lines.from(before).for_each(|taken| aside.given.push_numbered(taken.place.num, taken.text));
+        let (mut events, mut candidates) = (Vec::new(), Vec::new());
+        for (index, taken) in trace.lines.from(from).enumerate() {
+            let mut line = Line::new(taken.place.clone(), taken.text, trace.pauses.since);
+            line.tried = if index + from == trace.lead { head } else { Tried::No };
+            cx.engine.candidates(taken.text, &mut Scratch::default(), &mut Vec::new(), &mut candidates);
+            aside.line(cx, &line, &candidates, &mut events);
+        }
+        aside.end_open(cx, trace.pauses.since, &mut events);
+        aside.release(&mut events);
+        events.iter_mut().for_each(|event| event.closed_idle = true);
+        events
     }
 }

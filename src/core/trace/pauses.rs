@@ -14,11 +14,13 @@ pub struct Pauses {
     pub answered: bool,
     /// Whether a pause has published it.
     pub published: bool,
+    /// Number of the last line of what a pause has published; 0: nothing, or only the first line.
+    pub told_to: u64,
 }
 
 impl Pauses {
     pub(super) fn new(now: Timestamp) -> Self {
-        Self { since: now, next: Some(Patience::Short), answered: false, published: false }
+        Self { since: now, next: Some(Patience::Short), answered: false, published: false, told_to: 0 }
     }
 
     /// Begins to wait again: a line was read at `now`.
@@ -33,6 +35,6 @@ impl Pauses {
 
     /// Takes over what another trace, which this one replaces, had told.
     pub fn inherit(&mut self, other: Self) {
-        (self.answered, self.published) = (other.answered, other.published);
+        (self.answered, self.published, self.told_to) = (other.answered, other.published, other.told_to);
     }
 }
