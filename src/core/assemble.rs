@@ -12,7 +12,6 @@ use super::extract::Origin;
 use super::leadin::LeadIn;
 use super::line::{Line, Tried, View};
 use super::lookback::LookBack;
-use super::noise;
 use super::notes::Notes;
 use super::prefilter::{Hit, Scratch};
 use super::record;
@@ -24,6 +23,7 @@ mod beneath;
 mod ending;
 mod held;
 mod inner;
+mod noise_block;
 mod noted;
 mod offer;
 mod pause;
@@ -34,6 +34,7 @@ mod regions;
 use again::Again;
 use held::Held;
 pub use inner::{InnerText, MAX_TEXT_LINES, is_too_long};
+use noise_block::OpenNoise;
 use quiet::Cut;
 pub use quiet::{Facts, Snapshot};
 use regions::OpenRegion;
@@ -80,16 +81,6 @@ pub struct Work {
     pub hits: Vec<Hit>,
     /// Their candidates.
     pub candidates: Vec<Candidate>,
-}
-
-/// A noise block under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct OpenNoise {
-    entry: u16,
-    /// How many more lines the block may take.
-    left: u32,
-    /// Number of the last line that the block is known to have taken.
-    last_num: u64,
 }
 
 /// What a line is processed with.
@@ -202,7 +193,7 @@ impl Assembler {
             self.border(cx, line, entry, out);
         }
         if let Some((entry, lines)) = confirm.noise_block() {
-            self.noise = Some(OpenNoise { entry, left: lines, last_num: line.place.num });
+            self.noise = Some(OpenNoise { entry, left: lines, last_num: line.place.num, writer: line.writer() });
             return;
         }
         if let Some((entry, region, view)) = confirm.region() {
@@ -357,21 +348,6 @@ impl Assembler {
             return found;
         }
         self.given.before(first, wanted).unwrap_or(found)
-    }
-
-    /// Whether the line continues the noise block under way. The lines in between had no hit and are judged only now.
-    fn in_noise_block(&mut self, cx: &Context, line: &Line, is_hit: bool) -> bool {
-        let Some(open) = self.noise else { return false };
-        let Kind::Noise { block: Some((regex, _)), .. } = &cx.engine.rules.entries[usize::from(open.entry)].kind else { return false };
-        // A line that was given back may precede the block.
-        let Some(lines) = line.place.num.checked_sub(open.last_num) else { return false };
-        let continues = |line: &Line| noise::continues(regex, line);
-        let inside = lines <= u64::from(open.left) && continues(line) && cx.back.all_between(open.last_num, line, continues);
-        // Only a hit advances the block, so that skipping the other lines gives the same result.
-        if is_hit {
-            self.noise = inside.then(|| OpenNoise { left: open.left - lines as u32, last_num: line.place.num, ..open });
-        }
-        inside
     }
 
     /// Number of lines that were looked at again.

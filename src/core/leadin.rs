@@ -164,6 +164,11 @@ pub fn name(text: &[u8]) -> Option<&[u8]> {
     (!is_moment).then_some(name)
 }
 
+/// Whether both lines begin with the names of writers in brackets, which differ.
+pub fn names_differ(line: &[u8], other: &[u8]) -> bool {
+    matches!((name(line), name(other)), (Some(name), Some(others)) if name != others)
+}
+
 /// Returns the length of what marks the text after it as another program's: a writer's name in brackets or what
 /// quotes it, except an indentation and pytest's sign, which are also parts of the reports of one program.
 pub fn mark(text: &[u8]) -> Option<usize> {

@@ -7,7 +7,7 @@ use super::block::Block;
 use super::envelope::unwrap;
 use super::event::Lines;
 use super::frame::utf16_bytes;
-use super::leadin::LeadIn;
+use super::leadin::{self, LeadIn};
 use super::line::{Line, Place, View};
 use super::record;
 use super::redact::KeyBlock;
@@ -234,7 +234,7 @@ fn is_by_writer_of(line: &Line, lead_in: &LeadIn, text: &[u8]) -> bool {
     if lead_in.len() > 0 {
         return !lead_in.is_other(if line.prefix().shaped { other.body() } else { other.text });
     }
-    key.is_none() || line.place.key.is_some() || other.key() == key
+    (key.is_none() || line.place.key.is_some() || other.key() == key) && !leadin::names_differ(line.text, text)
 }
 
 /// Whether a look-back line is a logger's record of another level than `line`: no trace begins with one.

@@ -53,6 +53,8 @@ pub struct Claim {
     pub family: u16,
     /// Line at which the latest event ended; if a status line claims, the first line of its block.
     pub num: u64,
+    /// Line at which the first of these events ended: what is above it has nothing to do with them.
+    pub first: u64,
     /// Number of the first of these claims, counted from the start of the stream; 0 if a status line claims.
     pub number: u64,
     /// Whether the fault [may have passed](crate::rules::Entry::is_passing).
@@ -137,7 +139,7 @@ impl Claims {
     /// Adds the claim of an event of `who` about `key` that ended at line `num`.
     pub fn add(&mut self, who: Claimant, key: Option<&[u8]>, num: u64) {
         self.count += 1;
-        let claim = Claim { family: who.family, num, number: self.count, passing: who.passing };
+        let claim = Claim { family: who.family, num, first: num, number: self.count, passing: who.passing };
         remember(&mut self.families, claim);
         if let Some(key) = key.filter(|key| key.len() <= MAX_KEY_BYTES) {
             self.add_key(hash(key), Claim { passing: false, ..claim });
@@ -148,7 +150,7 @@ impl Claims {
     pub fn add_told(&mut self, who: Claimant, key: &[u8], num: u64) {
         self.count += 1;
         if key.len() <= MAX_KEY_BYTES {
-            self.add_key(hash(key), Claim { family: who.family, num, number: self.count, passing: false });
+            self.add_key(hash(key), Claim { family: who.family, num, first: num, number: self.count, passing: false });
         }
     }
 
@@ -195,7 +197,7 @@ impl Notes {
         let claims = Arc::make_mut(&mut self.claims);
         claims.add(Claimant { family, passing: false }, None, num);
         if let (Some(key), Some((first, _))) = (key.filter(|key| key.len() <= MAX_KEY_BYTES), claims.block) {
-            claims.add_key(hash_with(key, text), Claim { family, num: first, number: 0, passing: false });
+            claims.add_key(hash_with(key, text), Claim { family, num: first, first, number: 0, passing: false });
         }
         self.drop_claimed(family, key, num);
     }
@@ -266,7 +268,9 @@ impl Notes {
             return true;
         }
         let mut claims = claims.into_iter().chain(repeats).flatten();
-        claims.any(|claim| claim.num >= since && explains(claim.who(), note, num.saturating_sub(claim.num)) && self.claims.holds(*claim, num))
+        claims.any(|claim| {
+            claim.first <= num && claim.num >= since && explains(claim.who(), note, num.saturating_sub(claim.num)) && self.claims.holds(*claim, num)
+        })
     }
 
     /// Keeps a note until something claims it, unless one with the same key

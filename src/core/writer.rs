@@ -26,8 +26,8 @@ impl Writer {
 
     /// Whether it has no name.
     #[must_use]
-    pub fn is_unnamed(self) -> bool {
-        self == Self::default()
+    pub fn is_unnamed(&self) -> bool {
+        *self == Self::default()
     }
 }
 

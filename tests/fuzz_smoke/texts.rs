@@ -143,6 +143,7 @@ fn event(texts: &[String]) -> Event {
             flavour: Some("refused"),
         })),
         closed_idle: false,
+        on_trial: false,
         is_status: false,
         hint: Some(text.as_str().into()),
         truncated: false,

@@ -203,3 +203,64 @@ fn lines_of_a_program_do_not_join_its_error_behind_a_uniform_stamp() {
     assert_eq!(ranges(&format!("{stamp}{of_a_record}\n{stamp}INFO tick\n")), [(1, 5)]);
     assert_eq!(ranges(&in_a_step)[0], (1, 5));
 }
+
+/// What one writer says of its tests, its noise, or a step of its own is nothing to another's errors.
+#[test]
+fn invariant_6_what_one_writer_says_hides_no_error_of_another() {
+    for (lines, wanted) in [
+        // A pass ends no trace of another, nor takes back its status lines.
+        (
+            &[
+                ("web", "=== RUN   TestA"),
+                ("api", "Traceback (most recent call last):"),
+                ("web", "--- PASS: TestA (0.00s)"),
+                ("api", "  File \"a.py\", line 3, in f"),
+                ("api", "    x()"),
+                ("api", "shop.Declined: no card"),
+            ][..],
+            &[2][..],
+        ),
+        (&[("web", "=== RUN   TestA"), ("api", "make: *** [Makefile:2: all] Error 3"), ("web", "--- PASS: TestA (0.00s)")], &[2]),
+        // Noise that a line of one announces is not the other's.
+        (
+            &[
+                ("api", "stderr | vt/pass.test.mjs > cart > throws error"),
+                ("web", "src/a.c:3:5: error: expected ';' before '}' token"),
+                ("api", "some text"),
+                ("web", "Traceback (most recent call last):"),
+                ("web", "  File \"a.py\", line 3, in f"),
+                ("web", "KeyError: 'x'"),
+            ],
+            &[2, 4],
+        ),
+        // A head that takes any line takes none of another's.
+        (
+            &[
+                ("web", "Traceback (most recent call last):"),
+                ("api", "ERROR RuntimeError: teardown"),
+                ("web", "  File \"a.py\", line 1, in f"),
+                ("web", "    x()"),
+                ("web", "shop.Declined: no card"),
+            ],
+            &[1, 2],
+        ),
+        // An error below a status line does not explain it.
+        (
+            &[
+                ("web", "make: *** [Makefile:3: check] Segmentation fault"),
+                ("api", "starting"),
+                ("api", "TypeError: x is not a function"),
+                ("api", "    at f (/srv/x.js:1:2)"),
+                ("api", "ok"),
+            ],
+            &[1, 3],
+        ),
+    ] {
+        for dress in [|name: &str| format!("{name}-1  | "), |name: &str| format!("[{name}] ")] {
+            let text: String = lines.iter().map(|(name, line)| format!("{}{line}\n", dress(name))).collect();
+            let mut found: Vec<u64> = scan(&text).iter().map(|event| event.line_num).collect();
+            found.sort_unstable();
+            assert_eq!(found, *wanted, "{text}");
+        }
+    }
+}

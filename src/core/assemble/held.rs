@@ -19,6 +19,8 @@ use crate::words::Category;
 
 /// Maximum number of events held back in one stream; beyond it, the oldest is released.
 const MAX_EVENTS: usize = 128;
+/// The same where nothing says yet that tests run.
+const MAX_UNSURE_EVENTS: usize = 32;
 
 /// Events that wait for a verdict.
 #[derive(Default)]
@@ -94,8 +96,8 @@ impl Held {
     pub(super) fn explains(&mut self, note: &Note, key: Option<&[u8]>, num: u64, is_certain: bool) -> bool {
         let mut found = false;
         for waiting in &mut self.queue {
-            let Some((who, said)) = &waiting.claim else { continue };
-            if (key.is_none() || key == said.as_deref()) && explains(*who, note, num.saturating_sub(waiting.last_num)) {
+            let (Some((who, said)), Some(lines)) = (&waiting.claim, num.checked_sub(waiting.last_num)) else { continue };
+            if (key.is_none() || key == said.as_deref()) && explains(*who, note, lines) {
                 found = true;
                 waiting.is_certain |= is_certain;
             }
@@ -211,11 +213,12 @@ impl Assembler {
     }
 
     pub(super) fn hold(&mut self, waiting: Waiting, out: &mut Vec<Event>) {
+        let most = if waiting.wait == Patience::Verdict { MAX_EVENTS } else { MAX_UNSURE_EVENTS };
         // A trace that began earlier may end later.
         let place = |waiting: &Waiting| (waiting.event.offset, waiting.event.inner);
         let at = self.held.queue.partition_point(|other| place(other) <= place(&waiting));
         self.held.queue.insert(at, waiting);
-        if self.held.queue.len() > MAX_EVENTS {
+        if self.held.queue.len() > most {
             self.release_first(out);
         }
     }
@@ -235,14 +238,11 @@ impl Assembler {
         }
     }
 
-    /// Whether the line is a verdict on what an open region holds back, or its end.
-    pub(super) fn is_verdict(&self, cx: &Context, line: &Line) -> bool {
-        self.regions.iter().any(|open| open.judged(cx, line).is_some())
-    }
-
-    /// Whether the line says that what an open region holds back is no error.
-    pub(super) fn is_pass(&self, cx: &Context, line: &Line) -> bool {
-        self.regions.iter().any(|open| open.judged(cx, line).is_some_and(|judged| judged.is_passed))
+    /// Returns who says with this line whether what an open region holds back is an error, or that the region ends;
+    /// if `passed`, only who says that it is none.
+    pub(super) fn verdict_of(&self, cx: &Context, line: &Line, passed: bool) -> Option<Writer> {
+        let verdict = |open: &OpenRegion| open.judged(cx, line).filter(|judged| judged.is_passed || !passed);
+        self.regions.iter().find_map(verdict).map(|judged| judged.writer)
     }
 
     /// Lets nothing wait for a verdict whose writer is in no region with verdicts any more.

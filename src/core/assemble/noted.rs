@@ -37,6 +37,7 @@ impl Assembler {
         let mut trace =
             if lead.is_empty() { OpenTrace::single(found.entry, line, found.view) } else { OpenTrace::single_after(found.entry, lead, line, found.view) };
         trace.setting.context = self.context(cx, trace.lines.get(0).place.num, line);
+        self.settle_in(&mut trace, line);
         if note.waits {
             for unclaimed in self.notes.wait(family, note, key, trace) {
                 self.publish(cx, &unclaimed, out);
@@ -52,7 +53,8 @@ impl Assembler {
     /// says the same as `note`. It is an event already, and claims the note that sums it up.
     fn is_told_by_open(&self, cx: &Context, note: &Note, line: &Line) -> bool {
         let entries = &cx.engine.rules.entries;
-        let told = |trace: &OpenTrace, entry: u16| explains(Claimant::of(&entries[usize::from(entry)]), note, line.place.num.saturating_sub(trace.last_num));
-        self.open.iter().any(|trace| trace.waits && trace.is_single() && trace.rivals().any(|entry| told(trace, entry)))
+        let told = |lines: u64, entry: u16| explains(Claimant::of(&entries[usize::from(entry)]), note, lines);
+        let lines = |trace: &OpenTrace| line.place.num.checked_sub(trace.last_num);
+        self.open.iter().any(|trace| trace.waits && trace.is_single() && lines(trace).is_some_and(|lines| trace.rivals().any(|entry| told(lines, entry))))
     }
 }

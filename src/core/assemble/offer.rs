@@ -13,6 +13,7 @@ use crate::core::line::{Line, Tried, View};
 use crate::core::prefilter::Scratch;
 use crate::core::shown;
 use crate::core::trace::{MAX_SEEN_LINES, OpenTrace, start_row};
+use crate::core::writer::Writer;
 use crate::rules::{Entry, Kind, Machine};
 use crate::words::Category;
 
@@ -27,19 +28,21 @@ impl Assembler {
     /// it. A trace that does not continue ends. `candidates` are the line's, if known.
     pub(super) fn continue_open(&mut self, cx: &Context, line: &Line, candidates: Option<&[Candidate]>, out: &mut Vec<Event>) -> bool {
         // A one-line error owns the indented lines after it, but not what the runner says that ran the tests which printed it.
-        let is_of_runner = self.open.iter().any(OpenTrace::is_single) && (self.is_verdict(cx, line) || is_report(cx, line, candidates));
+        let ends = |judged: Option<Writer>, trace: &OpenTrace| judged.is_some_and(|writer| writer.may_be(trace.setting.writer));
+        let reports = || is_report(cx, line, candidates).then(|| line.writer());
+        let of_runner = if self.open.iter().any(OpenTrace::is_single) { self.verdict_of(cx, line, false).or_else(reports) } else { None };
         // What a test printed may begin a trace that takes any line, but not that the test passed.
         let entries = &cx.engine.rules.entries;
         let tells_of_test = |entry: &Entry| is_runners(cx, entry) || entry.fault.category == Some(Category::TestFailure);
         let is_of_test = |trace: &OpenTrace| trace.is_on_trial() && !trace.rivals().any(|entry| tells_of_test(&entries[usize::from(entry)]));
-        let is_pass = !self.regions.is_empty() && self.open.iter().any(is_of_test) && self.is_pass(cx, line);
+        let passes = if !self.regions.is_empty() && self.open.iter().any(is_of_test) { self.verdict_of(cx, line, true) } else { None };
         let mut at = self.open.len();
         while at > 0 {
             at -= 1;
             let trace = &mut self.open[at];
-            let is_over = is_of_runner && trace.is_single() || is_pass && is_of_test(trace);
+            let is_over = ends(of_runner, trace) && trace.is_single() || ends(passes, trace) && is_of_test(trace);
             let mut offered = if is_over { Offer::Ended } else { offer(cx, trace, line, candidates) };
-            if matches!(offered, Offer::Ended) && !is_of_runner && !is_pass && pointed::takes(cx, trace, line, candidates) {
+            if matches!(offered, Offer::Ended) && of_runner.is_none() && passes.is_none() && pointed::takes(cx, trace, line, candidates) {
                 offered = Offer::Taken;
             }
             match offered {
@@ -66,7 +69,7 @@ impl Assembler {
     /// stack trace without a time stamp belongs to it. `fresh` settles that.
     pub(super) fn adoptable(&self, at: usize, line: &Line) -> bool {
         let trace = &self.open[at];
-        let same_writer = || (line.key() == trace.key.as_deref() || is_bare(line)) && !are_of_different_writers(trace.lines.get(0).text, line.text);
+        let same_writer = || (line.key() == trace.key.as_deref() || is_bare(line)) && !leadin::names_differ(trace.lines.get(0).text, line.text);
         trace.waits
             && trace.is_followed_by(line)
             && trace.is_single()
@@ -130,11 +133,6 @@ fn is_bare(line: &Line) -> bool {
     !line.prefix().shaped && line.place.key.is_none()
 }
 
-/// Whether both lines begin with the names of writers in brackets, which differ.
-fn are_of_different_writers(line: &[u8], other: &[u8]) -> bool {
-    matches!((leadin::name(line), leadin::name(other)), (Some(name), Some(others)) if name != others)
-}
-
 /// Whether the line belongs to a log: it has a time stamp, or the time of a request in brackets.
 fn is_logged(line: &Line) -> bool {
     let request = || memchr::memmem::find(line.text, b" [").is_some_and(|at| decode::parse_time_at(line.text, at + 2, line.now()).is_some());
@@ -163,7 +161,11 @@ fn settled(trace: &OpenTrace, line: &Line) -> Option<Offer> {
     if line.place.num < trace.last_num {
         return Some(Offer::Elsewhere);
     }
-    if line.place.io != trace.lines.get(0).place.io {
+    let head = trace.lines.get(0);
+    if leadin::names_differ(head.text, line.text) {
+        return Some(Offer::Elsewhere);
+    }
+    if line.place.io != head.place.io {
         // What waits for nothing but its source has ended.
         return Some(if trace.is_single() && !trace.waits { Offer::Ended } else { Offer::Elsewhere });
     }

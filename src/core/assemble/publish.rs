@@ -114,10 +114,12 @@ impl Assembler {
         }
     }
 
-    /// Ends everything open, and what begins with the lines given back.
+    /// Ends everything open, and what begins with the lines given back. What has come to nothing ends first, for the
+    /// lines that it gives back may be an older trace's.
     pub(super) fn end_open(&mut self, cx: &Context, now: Timestamp, out: &mut Vec<Event>) {
         while !self.open.is_empty() {
-            self.close(cx, 0, out);
+            let in_vain = self.open.iter().rposition(|trace| trace.outcome(&cx.engine.rules.entries).is_none());
+            self.close(cx, in_vain.unwrap_or_default(), out);
             self.redo(cx, now, out);
         }
     }

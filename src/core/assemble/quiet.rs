@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::Assembler;
+use super::noise_block::OpenNoise;
 use super::regions::{MAX_REGIONS, OpenRegion};
-use super::{Assembler, OpenNoise};
 use crate::core::engine::Engine;
 use crate::core::notes::{Claim, Claimant, Claims};
 use crate::core::transcript::Memory;
@@ -50,14 +51,16 @@ pub struct Facts {
     /// Who opened each of them, if anybody has a name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     writers: Vec<Writer>,
-    /// Those regions that were opened after a writer's name.
-    #[serde(default, rename = "behind", skip_serializing_if = "Vec::is_empty")]
-    after_writer: Vec<String>,
-    /// Those that a logger's record opened.
+    /// Those regions that were opened after a writer's name, by their places in `regions`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    logged: Vec<String>,
+    after_writer: Vec<usize>,
+    /// Those that a logger's record opened.
+    #[serde(default, rename = "of_logger", skip_serializing_if = "Vec::is_empty")]
+    logged: Vec<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     noise: Option<(String, u32, u64)>,
+    #[serde(default, skip_serializing_if = "Writer::is_unnamed")]
+    noise_writer: Writer,
     #[serde(default)]
     claims: u64,
     /// First and last line of a block of status lines.
@@ -185,6 +188,7 @@ impl Snapshot {
             let claims = self.claims.families.iter().filter(move |claim| claim.passing == passing);
             claims.map(|claim| (family(claim), claim.num, claim.number)).collect()
         };
+        let places = |is_so: fn(&OpenRegion) -> bool| (0..self.regions.len()).filter(|&at| is_so(&self.regions[at])).collect();
         Facts {
             version: VERSION,
             lines: self.lines,
@@ -192,9 +196,10 @@ impl Snapshot {
             claimed_to: self.claimed_to,
             regions: self.regions.iter().map(|open| (id(open.entry), open.left)).collect(),
             writers: if self.regions.iter().all(|open| open.writer.is_unnamed()) { Vec::new() } else { self.regions.iter().map(|open| open.writer).collect() },
-            after_writer: self.regions.iter().filter(|open| open.after_writer).map(|open| id(open.entry)).collect(),
-            logged: self.regions.iter().filter(|open| open.logged).map(|open| id(open.entry)).collect(),
+            after_writer: places(|open| open.after_writer),
+            logged: places(|open| open.logged),
             noise: self.noise.map(|open| (id(open.entry), open.left, open.last_num)),
+            noise_writer: self.noise.map(|open| open.writer).unwrap_or_default(),
             claims: self.claims.count,
             block: self.claims.block,
             families: families(false),
@@ -210,7 +215,7 @@ impl Snapshot {
     pub fn new(offset: u64, facts: &Facts, engine: &Engine) -> Self {
         let entry = |id: &str| engine.rules.entries.position(id);
         let family = |name: &str| engine.rules.families.iter().position(|family| family.id == name).map(|at| at as u16);
-        let claim = |name: &str, num: u64, number: u64| family(name).map(|family| Claim { family, num, number, passing: false });
+        let claim = |name: &str, num: u64, number: u64| family(name).map(|family| Claim { family, num, first: num, number, passing: false });
         let mut keys: HashMap<u64, Vec<Claim>> = HashMap::new();
         for (hash, name, num, number) in &facts.keys {
             keys.entry(*hash).or_default().extend(claim(name, *num, *number));
@@ -218,12 +223,12 @@ impl Snapshot {
         let kept = |(name, num, number): &(String, u64, u64)| claim(name, *num, *number);
         let passing = facts.passing.iter().filter_map(kept).map(|claim| Claim { passing: true, ..claim });
         let families = facts.families.iter().filter_map(kept).chain(passing).collect();
-        let (after_writer, logged) = (|id: &String| facts.after_writer.contains(id), |id: &String| facts.logged.contains(id));
-        let region = |id: &String, left: u32, writer: Writer| {
-            Some(OpenRegion { entry: entry(id)?, left, since: (0, 0), writer, after_writer: after_writer(id), logged: logged(id), implied: false })
-        };
         let writers = facts.writers.iter().copied().chain(std::iter::repeat(Writer::default()));
-        let regions = facts.regions.iter().zip(writers).filter_map(|((id, left), writer)| region(id, *left, writer));
+        let region = |(at, ((id, left), writer)): (usize, (&(String, u32), Writer))| {
+            let (after_writer, logged) = (facts.after_writer.contains(&at), facts.logged.contains(&at));
+            Some(OpenRegion { entry: entry(id)?, left: *left, since: (0, 0), writer, after_writer, logged, implied: false })
+        };
+        let regions = facts.regions.iter().zip(writers).enumerate().filter_map(region);
         Self {
             offset,
             lines: facts.lines,
@@ -231,7 +236,10 @@ impl Snapshot {
             transcript: facts.transcript.clone().map(Arc::new),
             claimed_to: facts.claimed_to,
             regions: regions.take(MAX_REGIONS).collect(),
-            noise: facts.noise.as_ref().and_then(|(id, left, last_num)| Some(OpenNoise { entry: entry(id)?, left: *left, last_num: *last_num })),
+            noise: facts
+                .noise
+                .as_ref()
+                .and_then(|(id, left, last_num)| Some(OpenNoise { entry: entry(id)?, left: *left, last_num: *last_num, writer: facts.noise_writer })),
             claims: Arc::new(Claims { families, keys, count: facts.claims, block: facts.block }),
         }
     }

@@ -220,12 +220,10 @@ impl Assembler {
         (self.regions.iter().map(|region| region.entry).collect(), traces.collect())
     }
 
-    /// Records in a trace that begins at `line` which regions are around it.
+    /// Records in a trace that begins at `line` who wrote it, and which regions are around it.
     pub(super) fn settle_in(&self, trace: &mut OpenTrace, line: &Line) {
-        if !self.regions.is_empty() {
-            trace.setting.writer = line.writer();
-            trace.setting.depth = self.depth(trace.setting.writer);
-        }
+        trace.setting.writer = line.writer();
+        trace.setting.depth = self.depth(trace.setting.writer);
     }
 
     /// Returns how many regions hold lines of `writer`.
