@@ -111,7 +111,7 @@ impl Reading {
     }
 
     fn log(&mut self, input: &Input, path: &Path, mut opened: Opened) -> Result<(), Trouble> {
-        let mut stream = Stream::new(self.setup.engine.clone(), Origin::default()).with_documents(self.setup.config.limits.max_document_bytes);
+        let mut stream = Stream::new(self.setup.engine.clone(), Origin::default()).of_finished().with_documents(self.setup.config.limits.max_document_bytes);
         let mut events: Vec<Event> = Vec::new();
         let mut is_unseen = true;
         loop {

@@ -87,10 +87,12 @@ impl Judge {
     /// Reads stderr and stdout. The same result always gets the same ids.
     fn read(&self, result: &Value) -> Said {
         let (stderr, stdout) = (output(result, "stderr"), output(result, "stdout"));
+        let uid = |io: Io| identity::hash(&[b"siftd-judge-1", io.as_str().as_bytes(), stderr.as_bytes(), stdout.as_bytes()]);
+        let outputs = [(Io::Stderr, &stderr), (Io::Stdout, &stdout)].map(|(io, text)| (Origin { uid: uid(io), generation: 0 }, text.as_bytes()));
+        let succeeded = integer(result, "exit_code") == Some(0);
         let mut said = Said::default();
-        for (io, text) in [(Io::Stderr, &stderr), (Io::Stdout, &stdout)] {
-            let uid = identity::hash(&[b"siftd-judge-1", io.as_str().as_bytes(), stderr.as_bytes(), stdout.as_bytes()]);
-            said.add(io, verdict::read(&self.engine, Origin { uid, generation: 0 }, text.as_bytes(), now()));
+        for (io, events) in [Io::Stderr, Io::Stdout].into_iter().zip(verdict::read(&self.engine, outputs, succeeded, now())) {
+            said.add(io, events);
         }
         said.asked = verdict::asked(&said.errors, [stderr.as_bytes(), stdout.as_bytes()]);
         (said.text, said.only_noise) = filtered(&self.engine, stderr.as_bytes(), now());

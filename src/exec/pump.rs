@@ -14,7 +14,7 @@ use crate::core::event::{Event, Io};
 use crate::core::extract::Origin;
 use crate::core::pipeline::Stream;
 use crate::sources::clock::now;
-use crate::verdict::Said;
+use crate::verdict::{self, Said};
 
 /// Bytes per read before the rules are ready.
 const FIRST_BYTES: usize = 64 << 10;
@@ -70,20 +70,21 @@ impl Pumped {
     }
 }
 
-/// Judges the outputs of a command that has ended together: what tests print on one is no error if the other says that they
-/// passed, unless the command failed. If it failed, and nothing says why, what passes took back may be the reason.
+/// Judges the outputs of a command that has ended [together](verdict::settle).
 #[must_use]
 pub fn settle(mut outputs: [Option<Unsettled>; 2], succeeded: bool) -> [Pumped; 2] {
-    let mut looks: Vec<&mut Look> = outputs.iter_mut().flatten().map(|output| &mut output.look).collect();
-    let passed = succeeded && looks.iter().any(|look| look.stream.as_ref().is_some_and(Stream::has_passed));
-    looks.iter_mut().for_each(|look| look.finish(passed));
-    if passed {
-        looks.iter_mut().for_each(|look| look.said.acquit());
-    }
-    if !succeeded && looks.iter().all(|look| look.said.errors.is_empty()) {
-        looks.iter_mut().for_each(|look| look.give_back());
-    }
-    outputs.map(|output| output.map_or_else(Pumped::default, |Unsettled { pumped, look }| Pumped { said: look.said, ..pumped }))
+    let has_said = outputs.iter().flatten().any(|output| !output.look.said.errors.is_empty());
+    let looks = outputs.iter_mut().flatten().map(|output| &mut output.look);
+    let mut ends: Vec<_> = looks.filter_map(|look| Some((look.stream.as_mut()?, &mut look.events))).collect();
+    let passed = verdict::settle(&mut ends, has_said, succeeded, now());
+    outputs.map(|output| {
+        let Some(Unsettled { pumped, mut look }) = output else { return Pumped::default() };
+        look.tell();
+        if passed {
+            look.said.acquit();
+        }
+        Pumped { said: look.said, ..pumped }
+    })
 }
 
 impl Pump {
@@ -193,23 +194,6 @@ impl Look {
     fn tick(&mut self) {
         if let Some(stream) = self.stream.as_mut().filter(|stream| stream.deadline().is_some_and(|at| at <= now())) {
             stream.tick(now(), &mut self.events);
-            self.tell();
-        }
-    }
-
-    fn finish(&mut self, passed: bool) {
-        let Some(stream) = &mut self.stream else { return };
-        if passed {
-            stream.finish_passed(now(), &mut self.events);
-        } else {
-            stream.finish(now(), &mut self.events);
-        }
-        self.tell();
-    }
-
-    fn give_back(&mut self) {
-        if let Some(stream) = &mut self.stream {
-            self.events = stream.give_back();
             self.tell();
         }
     }

@@ -75,14 +75,34 @@ impl Said {
     }
 }
 
-/// Returns the errors in a complete text.
-#[must_use]
-pub fn read(engine: &Arc<Engine>, origin: Origin, text: &[u8], now: Timestamp) -> Vec<Event> {
-    let mut stream = Stream::new(engine.clone(), origin);
-    let mut events = Vec::new();
-    stream.push(text, now, &mut events);
-    stream.finish(now, &mut events);
-    events
+/// Ends the streams of a command's outputs together: what tests print on one is no error if the other says that they passed,
+/// unless the command failed. If it failed, and nothing says why (`has_said`: something has been said before), what passes
+/// took back may be the reason. Adds the errors of each, and returns whether the tests have passed.
+pub fn settle(outputs: &mut [(&mut Stream, &mut Vec<Event>)], has_said: bool, succeeded: bool, now: Timestamp) -> bool {
+    let passed = succeeded && outputs.iter().any(|(stream, _)| stream.has_passed());
+    for (stream, events) in &mut *outputs {
+        if passed {
+            stream.finish_passed(now, events);
+        } else {
+            stream.finish(now, events);
+        }
+    }
+    if !succeeded && !has_said && outputs.iter().all(|(_, events)| events.is_empty()) {
+        outputs.iter_mut().for_each(|(stream, events)| events.append(&mut stream.give_back()));
+    }
+    passed
+}
+
+/// Returns the errors in the complete outputs of a command.
+pub fn read<const N: usize>(engine: &Arc<Engine>, outputs: [(Origin, &[u8]); N], succeeded: bool, now: Timestamp) -> [Vec<Event>; N] {
+    let mut read = outputs.map(|(origin, text)| {
+        let (mut stream, mut events) = (Stream::new(engine.clone(), origin).of_command(""), Vec::new());
+        stream.push(text, now, &mut events);
+        (stream, events)
+    });
+    let mut ends: Vec<_> = read.iter_mut().map(|(stream, events)| (stream, events)).collect();
+    settle(&mut ends, false, succeeded, now);
+    read.map(|(_, events)| events)
 }
 
 /// Returns a text without noise, escapes, secrets and typed keys, and whether nothing is left of a text that was not blank.

@@ -15,7 +15,8 @@ fn engine() -> &'static Arc<Engine> {
 fn said(stderr: &str, stdout: &str) -> Said {
     let mut said = Said::default();
     for (io, text) in [(Io::Stderr, stderr), (Io::Stdout, stdout)] {
-        said.add(io, read(engine(), Origin::default(), text.as_bytes(), Timestamp(0)));
+        let [events] = read(engine(), [(Origin::default(), text.as_bytes())], false, Timestamp(0));
+        said.add(io, events);
     }
     (said.text, said.only_noise) = filtered(engine(), stderr.as_bytes(), Timestamp(0));
     said

@@ -96,7 +96,8 @@ impl Named {
     fn read(&mut self, engine: &Arc<Engine>, line: &str) {
         let uid = identity::hash(&[b"siftd-breaker-1", line.as_bytes()]);
         let mut said = Said::default();
-        said.add(Io::Stderr, verdict::read(engine, Origin { uid, generation: 0 }, line.as_bytes(), now()));
+        let [events] = verdict::read(engine, [(Origin { uid, generation: 0 }, line.as_bytes())], false, now());
+        said.add(Io::Stderr, events);
         let faults: Vec<Fault> = said.errors.iter().map(Fault::of).collect();
         if faults.iter().all(|fault| fault.weight == Weight::None) {
             self.told.push(Told::of_line(line));
