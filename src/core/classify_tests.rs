@@ -59,7 +59,7 @@ fn facts_of_the_source_systems() {
         ("GraphQL: Could not resolve to a Repository with the name 'acme/till'. (repository)", "unknown_error", "medium", "", "unknown"),
         ("curl: (6) Could not resolve host: till.example", "network_error", "medium", "", "transient"),
         ("Temporary failure resolving 'deb.example.org'", "network_error", "medium", "", "transient"),
-        ("TypeError: fetch failed", "network_error", "medium", "", "transient"),
+        ("TypeError: fetch failed", "network_error", "medium", "", "unknown"),
         ("mount: /mnt: /dev/null is not a block device.", "unknown_error", "medium", "", "unknown"),
         ("Failed to connect to till-1:6379", "network_error", "medium", "", "transient"),
         ("Failed to connect to till-1: authentication failed", "auth_error", "high", "", "permanent"),
