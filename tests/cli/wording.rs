@@ -84,7 +84,12 @@ fn no_error_in_what_was_not_read_is_no_clean_scan() {
     let folder = Folder::new();
     folder.write("a.log", "all is well\n");
     let scan = |file: &str, code| folder.siftd(["scan", "--format", "pretty", file]).ended(code).out();
-    assert!(scan("nosuch", 2).ends_with(" · 1 not read in full\n"));
+    folder.write("cut.log", "all is well\n".repeat(20_000));
+    assert!(folder.run("gzip", ["cut.log"]).status().unwrap().success());
+    let whole = std::fs::read(folder.at("cut.log.gz")).unwrap();
+    folder.write("cut.log.gz", &whole[..whole.len() / 2]);
+    assert!(scan("nosuch", 2).ends_with(" s · 1 not read\n"));
+    assert!(scan("cut.log.gz", 2).ends_with(" s · 1 not read in full\n"));
     assert!(!scan("a.log", 0).contains("not read"));
 }
 
