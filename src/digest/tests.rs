@@ -118,8 +118,12 @@ fn a_place_is_said_once() {
 #[test]
 fn what_each_test_said_and_where_fits_beside_the_others() {
     let report = |name: &str, line: u32| {
-        let head = format!("---- t::{name} stdout ----\n\nthread 't::{name}' (7) panicked at src/lib.rs:{line}:24:\nassertion `left == right` failed: {name}\n  left: 3\n right: 4");
-        let frames: String = (0..6).map(|at| format!("\n   {at}: core::panicking::panic_fmt\n             at /rustc/59807616e1fa/library/core/src/panicking.rs:80:14")).collect();
+        let head = format!(
+            "---- t::{name} stdout ----\n\nthread 't::{name}' (7) panicked at src/lib.rs:{line}:24:\nassertion `left == right` failed: {name}\n  left: 3\n right: 4"
+        );
+        let frames: String = (0..6)
+            .map(|at| format!("\n   {at}: core::panicking::panic_fmt\n             at /rustc/59807616e1fa/library/core/src/panicking.rs:80:14"))
+            .collect();
         format!("{head}\nstack backtrace:{frames}\nnote: Some details are omitted, run with `RUST_BACKTRACE=full` for a verbose backtrace.")
     };
     let mut found = Digest::default();

@@ -106,7 +106,9 @@ fn explain_reads_once_and_not_to_the_end() {
 #[test]
 fn an_envelope_is_explained_by_what_it_wraps() {
     let folder = Folder::new();
-    let go = |output: &str| format!("{{\"Time\":\"2026-11-20T14:00:00Z\",\"Action\":\"output\",\"Package\":\"shop/calc\",\"Test\":\"TestAdd\",\"Output\":\"{output}\\n\"}}\n");
+    let go = |output: &str| {
+        format!("{{\"Time\":\"2026-11-20T14:00:00Z\",\"Action\":\"output\",\"Package\":\"shop/calc\",\"Test\":\"TestAdd\",\"Output\":\"{output}\\n\"}}\n")
+    };
     folder.write("go.json", go("    calc_test.go:9: Add(-1, 1) = 0; want 1") + &go("--- FAIL: TestAdd (0.00s)"));
     let page = folder.siftd(["explain", "go.json:2"]).ended(0).out();
     assert!(page.contains("envelope   --- FAIL: TestAdd (0.00s)\n"), "{page}");
