@@ -26,7 +26,7 @@ pub mod core {
     pub mod confirm;
     pub mod decode;
     pub mod engine;
-    mod envelope;
+    pub mod envelope;
     pub mod event;
     pub mod extract;
     pub mod frame;

@@ -16,6 +16,7 @@ use super::{Exit, Failure, out, setup, stdin};
 use crate::core::confirm::{Confirm, Rejected};
 use crate::core::decode::{Json, json, logfmt};
 use crate::core::engine::{Candidate, Engine};
+use crate::core::envelope::unwrap;
 use crate::core::event::Event;
 use crate::core::line::{Line, Place};
 use crate::core::pipeline::MAX_HEAD_BYTES;
@@ -178,11 +179,22 @@ fn explain_line(engine: &Engine, name: &str, found: &Found, page: &mut String) {
 
 /// Explains a line that is no part of a transcript.
 fn of_text(engine: &Engine, line: &Line, found: &Found, page: &mut String) {
+    let mut place = line.place.clone();
+    let wrapped = unwrap(&found.line.text, now(), &mut place).filter(|_| !found.line.is_key);
+    let text = wrapped.as_ref().map(|(text, _)| visible(text, None));
     if !found.line.is_key {
         prefix(line, page);
-        record(line.text, page);
+        match &text {
+            // That of a container runtime stands behind a prefix, and is the message.
+            Some(text) if line.message().ends_with(text) => {}
+            Some(text) => field(page, "envelope", &String::from_utf8_lossy(text)),
+            None => record(line.text, page),
+        }
     }
-    hits(engine, line, found, page);
+    match &text {
+        Some(text) => hits(engine, (&Line::new(place, text, now()), " of what it wraps"), found, page),
+        None => hits(engine, (line, ""), found, page),
+    }
     joined(found, page);
 }
 
@@ -248,7 +260,8 @@ fn joined(found: &Found, page: &mut String) {
     }
 }
 
-fn hits(engine: &Engine, line: &Line, found: &Found, page: &mut String) {
+/// Writes the rules that the line's literals lead to; `of`: which text their places count in, if it is not the line's own.
+fn hits(engine: &Engine, (line, of): (&Line, &str), found: &Found, page: &mut String) {
     let (mut scratch, mut hits, mut candidates) = (Scratch::default(), Vec::new(), Vec::new());
     engine.candidates(line.text, &mut scratch, &mut hits, &mut candidates);
     if candidates.is_empty() {
@@ -270,7 +283,7 @@ fn hits(engine: &Engine, line: &Line, found: &Found, page: &mut String) {
             (_, Err(Rejected::Noise)) => noise_of(engine, line),
             (_, Err(rejected)) => why_not(rejected).to_owned(),
         };
-        field(page, "hit", &format!("{} ({}) by {literal:?} at byte {}: {verdict}", entry.id, entry.kind.table().as_str(), at.start + 1));
+        field(page, "hit", &format!("{} ({}) by {literal:?} at byte {}{of}: {verdict}", entry.id, entry.kind.table().as_str(), at.start + 1));
     }
 }
 

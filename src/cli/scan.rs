@@ -46,7 +46,9 @@ struct Job {
     order: Order,
     progress: Progress,
     interrupt: Arc<Interrupt>,
-    /// Number of inputs that could not be read, or not to their end.
+    /// Number of inputs that could not be read at all.
+    unopened: AtomicUsize,
+    /// Number of those that were not read to their end.
     troubled: AtomicUsize,
     /// The least severity that makes the scan fail, if the exit code is asked for that.
     fails_on: Option<Severity>,
@@ -68,7 +70,12 @@ pub fn scan(args: &ScanArgs, color: Color) -> Result<Exit, Failure> {
     let job = prepare(args, color, interrupt)?;
     let worked = work(&job, workers(args, &job)).and_then(|()| {
         let totals = *job.totals.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let reach = Reach { inputs: job.inputs.len(), unread: job.troubled.load(Ordering::Relaxed), is_interrupted: job.interrupt.caught().is_some() };
+        let reach = Reach {
+            inputs: job.inputs.len(),
+            unopened: job.unopened.load(Ordering::Relaxed),
+            unread: job.troubled.load(Ordering::Relaxed),
+            is_interrupted: job.interrupt.caught().is_some(),
+        };
         job.order.outside(&job.printer.last(&totals, &reach, started))
     });
     job.progress.done();
@@ -100,6 +107,7 @@ fn prepare(args: &ScanArgs, color: Color, interrupt: Arc<Interrupt>) -> Result<J
         order,
         progress,
         interrupt,
+        unopened: AtomicUsize::new(0),
         troubled: AtomicUsize::new(0),
         // A build that asks for new errors fails if there are any.
         fails_on: args.fail_on.or(args.baseline.as_ref().map(|_| Severity::Medium)),
@@ -109,7 +117,7 @@ fn prepare(args: &ScanArgs, color: Color, interrupt: Arc<Interrupt>) -> Result<J
         reads: reads(args),
         own_output: target.own,
     };
-    troubles.iter().for_each(|trouble| job.trouble(trouble));
+    troubles.iter().for_each(|trouble| job.refuse(trouble));
     Ok(job)
 }
 
@@ -180,7 +188,8 @@ fn work(job: &Job, workers: usize) -> io::Result<()> {
 }
 
 fn exit(job: &Job) -> Exit {
-    match (job.troubled.load(Ordering::Relaxed) > 0, job.found.load(Ordering::Relaxed)) {
+    let is_troubled = job.unopened.load(Ordering::Relaxed) + job.troubled.load(Ordering::Relaxed) > 0;
+    match (is_troubled, job.found.load(Ordering::Relaxed)) {
         (true, _) => Exit::Trouble,
         (false, true) => Exit::Found,
         (false, false) => Exit::Done,
@@ -203,6 +212,12 @@ impl Job {
     }
 
     /// Reports an input that cannot be read; the others continue.
+    fn refuse(&self, trouble: &Trouble) {
+        self.unopened.fetch_add(1, Ordering::Relaxed);
+        self.tell(trouble);
+    }
+
+    /// Reports an input that is not read to its end.
     fn trouble(&self, trouble: &Trouble) {
         self.troubled.fetch_add(1, Ordering::Relaxed);
         self.tell(trouble);

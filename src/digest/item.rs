@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::core::event::{Category, Event, Severity};
-use crate::sinks::human::{beyond, sanitise};
+use crate::sinks::human::{beyond, sanitise, telling, titles};
 
 /// Maximum number of frames shown.
 const MAX_FRAMES: usize = 3;
@@ -42,6 +42,7 @@ impl Item {
         let frames: Vec<(bool, String)> =
             event.exception.iter().flat_map(|said| said.frames.iter()).map(|frame| (frame.in_app, shown(frame.function, frame.file, frame.line))).collect();
         let said = event.exception.as_ref().map(|exception| exception.message.as_str());
+        let message = beyond(&event.text, said, event.category == Category::TestFailure, event.multiline.iter());
         let place = event.location.as_ref().map(|place| place_of(&place.file, u64::from(place.line), u64::from(place.column)));
         Self {
             severity: event.severity,
@@ -49,8 +50,8 @@ impl Item {
             text: clean(&event.text),
             place,
             frames: first_of_program(frames),
-            message: beyond(&event.text, said, event.category == Category::TestFailure, event.multiline.iter()).map(clean),
-            lines: others(event.multiline.iter(), &event.text),
+            lines: others(event.multiline.iter(), &event.text, message.as_deref()),
+            message: message.map(|message| clean(&message)),
             hint: event.hint.as_deref().map(clean),
             signature: event.signature.to_string(),
             count: 1,
@@ -76,14 +77,16 @@ impl Item {
         let category = text("category")?;
         let said = record.pointer("/exception/message").and_then(Value::as_str);
         let lines = list(record.get("multiline"));
+        let lines = lines.iter().filter_map(Value::as_str);
+        let message = beyond(named, said, category == Category::TestFailure.as_str(), lines.clone());
         Some(Self {
             severity: Severity::parse(text("severity")?)?,
             category: clean(category),
             text: clean(named),
             place: record.get("location").map(|place| place_of(&string(place, "file"), number(place, "line"), number(place, "column"))),
             frames: first_of_program(frames.collect()),
-            message: beyond(named, said, category == Category::TestFailure.as_str(), lines.iter().filter_map(Value::as_str)).map(clean),
-            lines: others(lines.iter().filter_map(Value::as_str), named),
+            lines: others(lines, named, message.as_deref()),
+            message: message.map(|message| clean(&message)),
             hint: text("hint").map(clean),
             signature: text("signature")?.to_owned(),
             count: 1,
@@ -97,7 +100,7 @@ impl Item {
         details.extend(self.frames.iter().map(|frame| format!("at {frame}")));
         details.extend(self.hint.iter().map(|hint| format!("hint: {hint}")));
         if self.frames.is_empty() {
-            let is_said = |line: &&String| self.message.as_ref().is_some_and(|message| line.trim() == message);
+            let is_said = |line: &&String| self.message.as_ref().is_some_and(|message| message.contains(line.trim()));
             details.extend(self.lines.iter().filter(|line| !is_said(line)).map(|line| format!("| {line}")));
         }
         details
@@ -139,6 +142,12 @@ fn first_of_program(frames: Vec<(bool, String)>) -> Vec<String> {
     wanted.into_iter().map(|(_, frame)| frame).take(MAX_FRAMES).collect()
 }
 
-fn others<'a>(lines: impl Iterator<Item = &'a str>, text: &str) -> Vec<String> {
-    lines.filter(|line| !line.trim().is_empty() && line.trim() != text.trim()).take(MAX_LINES).map(clean).collect()
+/// Returns the lines that tell more: those from the one that says what is wrong on, then those above it, then what titles say.
+fn others<'a>(lines: impl Iterator<Item = &'a str> + Clone, text: &str, message: Option<&str>) -> Vec<String> {
+    let told: Vec<&str> = telling(lines.clone()).collect();
+    let says = |line: &&str| message.is_some_and(|message| message.starts_with(line.trim()));
+    let at = told.iter().position(says).or_else(|| told.iter().position(|line| line.trim() == text.trim())).unwrap_or(0);
+    let (above, below) = told.split_at(at);
+    let rest = below.iter().chain(above).copied().chain(titles(lines));
+    rest.filter(|line| line.trim() != text.trim()).take(MAX_LINES).map(clean).collect()
 }

@@ -116,6 +116,30 @@ fn a_place_is_said_once() {
 }
 
 #[test]
+fn what_each_test_said_and_where_fits_beside_the_others() {
+    let report = |name: &str, line: u32| {
+        let head = format!(
+            "---- t::{name} stdout ----\n\nthread 't::{name}' (7) panicked at src/lib.rs:{line}:24:\nassertion `left == right` failed: {name}\n  left: 3\n right: 4"
+        );
+        let frames: String = (0..6)
+            .map(|at| format!("\n   {at}: core::panicking::panic_fmt\n             at /rustc/59807616e1fa/library/core/src/panicking.rs:80:14"))
+            .collect();
+        format!("{head}\nstack backtrace:{frames}\nnote: Some details are omitted, run with `RUST_BACKTRACE=full` for a verbose backtrace.")
+    };
+    let mut found = Digest::default();
+    for (name, line) in [("adds", 4), ("totals", 9), ("sums", 12), ("halves", 15)] {
+        let record = serde_json::json!({"schema": 1, "kind": "error", "text": format!("assertion `left == right` failed: {name}"), "category": "test_failure",
+            "severity": "high", "signature": name, "location": {"file": "src/lib.rs", "line": line, "column": 24},
+            "multiline": report(name, line).lines().collect::<Vec<_>>()});
+        found.add(Item::of_record(&record).unwrap());
+    }
+    let text = shown(&found, Format::Text, 600);
+    assert_eq!((text.matches("| left: 3, right: 4\n").count(), text.matches("\n  at src/lib.rs:").count()), (4, 4), "{text}");
+    let all = shown(&found, Format::Text, 5000);
+    assert!(!["rustc", "backtrace", "----", "BACKTRACE"].iter().any(|word| all.contains(word)) && all.contains("| t::adds stdout\n"), "{all}");
+}
+
+#[test]
 fn nothing_in_it_ends_the_fence() {
     let found = digest(&[(Severity::High, "Error: ~~~~~ ignore the above"), (Severity::High, "~~~")]);
     let text = shown(&found, Format::Markdown, 1000);

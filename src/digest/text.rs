@@ -55,8 +55,8 @@ fn items(digest: &Digest, room: usize) -> String {
     let missing = digest.items.len() - shown.len();
     left = left.saturating_sub(if missing > 0 { chars(&omitted(missing)) } else { 0 });
     let mut all: Vec<_> = digest.items.iter().map(|item| item.details().into_iter()).collect();
-    // The most useful detail of each error comes before the others of any.
-    for most in [1, usize::MAX] {
+    // What each error says, and where, comes before the other details of any.
+    for most in [1, 1, usize::MAX] {
         for ((_, details), left_over) in shown.iter_mut().zip(&mut all) {
             for detail in left_over.take(most) {
                 let line = format!("  {detail}");

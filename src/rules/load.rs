@@ -11,7 +11,7 @@ use super::keys;
 use super::literal::MIN_LITERAL_BYTES;
 use super::located::Located;
 use super::parsed::{Problem, syntax_message, toml_problem};
-use super::prove::{Needle, every_match_has_literal};
+use super::prove::{Needle, every_match_has_literal, every_match_has_literal_in_some_case};
 use super::spec::{EntrySpec, FileSpec, Table};
 use super::{Cancel, Entry, FactKind, Family, Fault, Kind, Labels, MAX_ENTRIES_PER_LITERAL, Note, Pattern, Region, Verdicts};
 
@@ -76,6 +76,21 @@ pub(super) fn compiled_cancel(family: &Family, spec: EntrySpec) -> Cancel {
     Reader::new(family, false, &|_| 0).cancel(spec)
 }
 
+/// Says that a regex matches its literals in a letter case that nothing searches for, and what to do.
+fn letter_case(ignore_case: bool) -> (&'static str, &'static str) {
+    if ignore_case {
+        (
+            "the regex can match a literal in any letter case, but only lower, Capitalised and UPPER are searched for",
+            "drop `(?i)`: `ignore_case = true` lets the regex ignore case, too",
+        )
+    } else {
+        (
+            "the regex can match a literal in another letter case, which is not searched for",
+            "write the literal as the regex has it; or drop `(?i)`, and set `ignore_case = true`, which searches for lower, Capitalised and UPPER",
+        )
+    }
+}
+
 struct Reader<'k> {
     family: &'k str,
     check: bool,
@@ -121,6 +136,10 @@ impl<'k> Reader<'k> {
                         "the entry has no literals, so the prefilter would never find it",
                         "add `literals = […]`: parts of the text, one of which every match contains",
                     );
+                }
+                Ok(false) if every_match_has_literal_in_some_case(regex.get(), &literals) => {
+                    let (problem, mend) = letter_case(spec.ignore_case);
+                    self.problem(regex, key, problem, mend);
                 }
                 Ok(false) => {
                     self.problem(

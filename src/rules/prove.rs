@@ -4,6 +4,8 @@
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
+use super::source::parsed;
+
 /// Most strings that a part of a regex is expanded into.
 const MAX_STRINGS: usize = 512;
 /// Most words that are searched for instead of a regex.
@@ -47,6 +49,14 @@ pub fn every_match_has_literal(regex: &str, literals: &[Needle], ignore_case: bo
     let hir = ParserBuilder::new().utf8(false).build().parse(regex).map_err(Box::new)?;
     let literals = literals.iter().map(|needle| (fold(needle.text.as_bytes(), ignore_case), *needle)).collect();
     Ok(Proof { literals, ignore_case }.holds(&hir))
+}
+
+/// Returns whether every match has one of the literals if the case of letters counts neither in it nor in them: then a regex
+/// that is refused fails by its letter case alone.
+pub fn every_match_has_literal_in_some_case(regex: &str, literals: &[Needle]) -> bool {
+    let literals = literals.iter().map(|needle| (fold(needle.text.as_bytes(), true), *needle)).collect();
+    // Over bytes, as it will run: with Unicode's tables, `s` has a third case.
+    parsed(regex, true).is_some_and(|hir| Proof { literals, ignore_case: true }.holds(&lower(&hir)))
 }
 
 /// Returns the longest string that every match of `regex` contains; serves as the literal of a custom pattern.
@@ -283,6 +293,13 @@ mod tests {
             let got = every_match_has_literal(regex, &needles, *ignore_case).expect("parses");
             assert_eq!(got, *wanted, "{regex} with {literals:?}");
         }
+    }
+
+    #[test]
+    fn letter_case_alone_is_told_apart() {
+        let has = |regex, text| every_match_has_literal_in_some_case(regex, &[Needle { text, after: "", not_after: "", at_end: false }]);
+        assert!(has("(?i)node lost contact with", "node lost") && has("Node Lost", "node lost") && has("node lost", "NODE LOST"));
+        assert!(!has("(?i)node lost contact", "node gone") && !has("(?i)(node lost)?", "node lost") && !has("(", "node lost"));
     }
 
     #[test]

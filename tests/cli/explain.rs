@@ -101,3 +101,20 @@ fn explain_reads_once_and_not_to_the_end() {
     assert!(explained(trace, 70_000).contains("event      none"));
     assert!(explained("", 1).contains("text       fine again"));
 }
+
+/// A runner's or container's envelope is judged by what it wraps, and so are the rules that are listed.
+#[test]
+fn an_envelope_is_explained_by_what_it_wraps() {
+    let folder = Folder::new();
+    let go = |output: &str| {
+        format!("{{\"Time\":\"2026-11-20T14:00:00Z\",\"Action\":\"output\",\"Package\":\"shop/calc\",\"Test\":\"TestAdd\",\"Output\":\"{output}\\n\"}}\n")
+    };
+    folder.write("go.json", go("    calc_test.go:9: Add(-1, 1) = 0; want 1") + &go("--- FAIL: TestAdd (0.00s)"));
+    let page = folder.siftd(["explain", "go.json:2"]).ended(0).out();
+    assert!(page.contains("envelope   --- FAIL: TestAdd (0.00s)\n"), "{page}");
+    assert!(page.contains("gotest.fail (trace) by \"--- FAIL: \" at byte 1 of what it wraps: holds\n"), "{page}");
+    assert!(page.contains("event      lines 1-2 by gotest.fail"), "{page}");
+    folder.write("docker.json", "{\"log\":\"bash: kubectll: command not found\\n\",\"stream\":\"stderr\",\"time\":\"2026-11-20T14:00:00Z\"}\n");
+    let page = folder.siftd(["explain", "docker.json:1"]).ended(0).out();
+    assert!(page.contains("shell.not-found (rule) by \": command not found\" at byte 15 of what it wraps: holds\n"), "{page}");
+}

@@ -84,7 +84,12 @@ fn no_error_in_what_was_not_read_is_no_clean_scan() {
     let folder = Folder::new();
     folder.write("a.log", "all is well\n");
     let scan = |file: &str, code| folder.siftd(["scan", "--format", "pretty", file]).ended(code).out();
-    assert!(scan("nosuch", 2).ends_with(" · 1 not read in full\n"));
+    folder.write("cut.log", "all is well\n".repeat(20_000));
+    assert!(folder.run("gzip", ["cut.log"]).status().unwrap().success());
+    let whole = std::fs::read(folder.at("cut.log.gz")).unwrap();
+    folder.write("cut.log.gz", &whole[..whole.len() / 2]);
+    assert!(scan("nosuch", 2).ends_with(" s · 1 not read\n"));
+    assert!(scan("cut.log.gz", 2).ends_with(" s · 1 not read in full\n"));
     assert!(!scan("a.log", 0).contains("not read"));
 }
 
@@ -153,4 +158,23 @@ fn a_wait_too_long_for_any_clock_is_not_the_shortest() {
         let answer = &folder.piped(["classify"], object).ended(0).records()[0];
         assert_eq!(answer["delay_ms"], 366_u64 * 86_400_000, "{answer}");
     }
+}
+
+/// A regex is refused for what is wrong with it: here only for the case of its letters.
+#[test]
+fn a_regex_in_any_letter_case_is_told_why_it_is_refused() {
+    let folder = Folder::new();
+    let refused = |literal: &str, key: &str, regex: &str| {
+        let head = "[family]\nid = \"x\"\ntitle = \"X\"\ndepth = \"head\"\n[[rule]]\nid = \"x.y\"\n";
+        folder.write("x.toml", format!("{head}literals = [\"{literal}\"]\n{key}regex = '{regex}'\nexamples = {{ match = [\"node lost contact\"] }}\n"));
+        let done = folder.siftd(["rules", "check", "x.toml"]);
+        if done.code() == Some(0) { String::new() } else { done.err() + &done.out() }
+    };
+    let any = refused("node lost", "ignore_case = true\n", "(?i)node lost contact");
+    assert!(any.contains("only lower, Capitalised and UPPER are searched for") && any.contains("drop `(?i)`"), "{any}");
+    let other = refused("node lost", "", "(?i)node lost contact");
+    assert!(other.contains("in another letter case") && other.contains("set `ignore_case = true`"), "{other}");
+    let unlike = refused("node gone", "ignore_case = true\n", "(?i)node lost contact");
+    assert!(unlike.contains("none of the literals"), "{unlike}");
+    assert_eq!(refused("node lost", "ignore_case = true\n", "node lost contact"), "");
 }

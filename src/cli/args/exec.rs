@@ -76,7 +76,7 @@ pub struct ExecArgs {
     /// Retry for this reason, too, such as timed_out. Repeatable.
     #[arg(long, value_name = "REASON", value_delimiter = ',')]
     pub retry_on: Vec<String>,
-    /// Which task this is; stands in verdict and records.
+    /// Which task this is; stands in the verdict, and in the records of retries and of the exit.
     #[arg(long, value_name = "ID")]
     pub task: Option<String>,
     /// Ask this breaker before: while it is open nothing runs, and the exit code is 11. Tell it after how the run went.

@@ -17,7 +17,9 @@ use crate::words::counted;
 /// How far the reading went.
 pub struct Reach {
     pub inputs: usize,
-    /// Inputs that could not be read, or not to their end.
+    /// Inputs that were not read at all.
+    pub unopened: usize,
+    /// Inputs that were not read to their end.
     pub unread: usize,
     pub is_interrupted: bool,
 }
@@ -92,12 +94,13 @@ impl Printer {
     /// Returns what follows all events.
     pub fn last(&self, totals: &Totals, reach: &Reach, started: Instant) -> Vec<u8> {
         match self.format {
-            Format::Sarif => self.used.lock().unwrap_or_else(PoisonError::into_inner).tail(reach.unread == 0 && !reach.is_interrupted),
+            Format::Sarif => self.used.lock().unwrap_or_else(PoisonError::into_inner).tail(reach.unopened + reach.unread == 0 && !reach.is_interrupted),
             Format::Report => summary(totals).into_bytes(),
             Format::Pretty => {
                 let (lines, inputs) = (counted(totals.lines, "line"), counted(reach.inputs as u64, "input"));
                 // Without it, no error would look like a clean log.
-                let unread = if reach.unread > 0 { format!(" · {} not read in full", reach.unread) } else { String::new() };
+                let said = |count: usize, how: &str| if count > 0 { format!(" · {count} {how}") } else { String::new() };
+                let unread = said(reach.unopened, "not read") + &said(reach.unread, "not read in full");
                 format!("{} · {lines} in {inputs}, {:.1} s{unread}\n", totals.tally.line(self.paint), started.elapsed().as_secs_f32()).into_bytes()
             }
             _ => Vec::new(),

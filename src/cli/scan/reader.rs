@@ -63,7 +63,7 @@ pub fn worker(job: &Job) -> io::Result<()> {
             Ok(Some((opened, envelope))) => Reading::new(job, index, input, &opened, envelope).read(opened, &mut totals)?,
             Ok(None) => Vec::new(),
             Err(trouble) => {
-                job.trouble(&trouble);
+                job.refuse(&trouble);
                 Vec::new()
             }
         };
@@ -216,7 +216,7 @@ impl<'a> Reading<'a> {
         let path = self.envelope.path.as_deref().map(Path::new);
         let trouble = Trouble::new(path.unwrap_or(Path::new("stdin")), foreign.advice(path));
         match self.is_named {
-            true => self.job.trouble(&trouble),
+            true => self.job.refuse(&trouble),
             false => self.job.leave_out(&trouble),
         }
     }

@@ -3,10 +3,13 @@
 
 use std::borrow::Cow;
 
+use super::telling;
 use crate::core::event::{Category, Event, Location};
 
 /// What begins the line of a test's report that tells why it failed, in TAP's YAML blocks and in pytest.
-const TELLING: [&str; 3] = ["error:", "message:", "E  "];
+const TELLING: [&str; 4] = ["error:", "Error:", "message:", "E  "];
+/// Longest text of the two sides of a comparison that stands in one line, in characters.
+const MAX_SIDES: usize = 120;
 
 /// Returns what follows the place in a form that states it.
 #[must_use]
@@ -40,28 +43,56 @@ fn headline(event: &Event) -> Cow<'_, str> {
 }
 
 /// Returns what an error says beyond `text`, the line that names it: the first line of the exception's `message` or, if there is
-/// none and a test failed, the one of the error's `lines` that tells why.
-pub fn beyond<'a>(text: &str, message: Option<&'a str>, is_test: bool, lines: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
-    let first = message.and_then(|message| message.lines().map(str::trim).find(|line| !line.is_empty()));
-    let found = match first {
-        Some(first) => Some(first),
-        None if is_test => reason(text.trim(), lines),
+/// none and a test failed, the one of the error's `lines` that tells why; with the two sides of a comparison, if they follow.
+pub fn beyond<'a>(text: &str, message: Option<&'a str>, is_test: bool, lines: impl Iterator<Item = &'a str> + Clone) -> Option<Cow<'a, str>> {
+    let mut said = message.unwrap_or_default().lines().map(str::trim).skip_while(|line| line.is_empty());
+    match said.next() {
+        Some(first) => told(text, first, said),
+        None if is_test => reason(text, lines),
         None => None,
-    };
-    found.filter(|found| !text.contains(found))
+    }
 }
 
-fn reason<'a>(text: &str, lines: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
-    let mut below = lines.map(str::trim).skip_while(|line| *line != text).skip(1).filter(|line| !line.is_empty());
-    let mut telling = below.clone();
-    while let Some(line) = telling.next() {
+/// Joins a line that tells something with the two sides of a comparison below it; leaves out what `text` has.
+fn told<'a>(text: &str, line: &'a str, mut below: impl Iterator<Item = &'a str>) -> Option<Cow<'a, str>> {
+    let right = |left: &str, below: &mut dyn Iterator<Item = &'a str>| {
+        let right = below.next().filter(|right| right.starts_with("right: "))?;
+        Some(format!("{left}, {right}")).filter(|both| both.chars().count() <= MAX_SIDES)
+    };
+    let is_left = |line: &str| line.starts_with("left: ");
+    match (is_left(line), text.contains(line)) {
+        (true, _) => Some(right(line, &mut below).map_or(line.into(), Into::into)),
+        (false, is_known) => {
+            let sides = below.next().filter(|left| is_left(left)).and_then(|left| right(left, &mut below));
+            match (sides, is_known) {
+                (Some(sides), true) => Some(sides.into()),
+                (Some(sides), false) => Some(format!("{line} ({sides})").into()),
+                (None, true) => None,
+                (None, false) => Some(line.into()),
+            }
+        }
+    }
+}
+
+fn reason<'a>(text: &str, lines: impl Iterator<Item = &'a str> + Clone) -> Option<Cow<'a, str>> {
+    let text = text.trim();
+    let mut below = telling(lines.skip_while(|line| line.trim() != text).skip(1)).map(str::trim);
+    // What a runner reports whole has the panic somewhere below; what the test printed stands before it.
+    let mut panicked = below.clone().skip_while(|line| !(line.ends_with(':') && line.contains("panicked at "))).skip(1);
+    if let Some(line) = panicked.next() {
+        return told(text, line, panicked);
+    }
+    let mut values = below.clone();
+    while let Some(line) = values.next() {
         let Some(value) = TELLING.iter().find_map(|word| line.strip_prefix(word)) else { continue };
         // A YAML block scalar begins on the next line.
-        return if matches!(value.trim(), "" | "|" | "|-" | ">" | ">-") { telling.next() } else { Some(value.trim()) };
+        let value = if matches!(value.trim(), "" | "|" | "|-" | ">" | ">-") { values.next()? } else { value.trim() };
+        return Some(value).filter(|value| !text.contains(value)).map(Into::into);
     }
     // A subtest's head is no reason.
     let is_head = |line: &str| line.split(' ').next() == text.split(' ').next();
-    below.find(|line| line.contains(' ') && line.contains(char::is_alphabetic) && !is_head(line))
+    let line = below.find(|line| line.contains(' ') && line.contains(char::is_alphabetic) && !is_head(line))?;
+    told(text, line, below)
 }
 
 #[cfg(test)]
@@ -92,7 +123,11 @@ mod tests {
     #[test]
     fn a_message_is_added_unless_the_text_has_it() {
         let of = |text, message| beyond(text, Some(message), false, std::iter::empty());
-        assert_eq!(of("thread 'main' panicked at src/main.rs:3:5:", "no till\nat all"), Some("no till"));
+        assert_eq!(of("thread 'main' panicked at src/main.rs:3:5:", "no till\nat all").as_deref(), Some("no till"));
+        let sides = of("thread 'main' panicked at src/main.rs:3:5:", "assertion `left == right` failed\n  left: 3\n right: 4");
+        assert_eq!(sides.as_deref(), Some("assertion `left == right` failed (left: 3, right: 4)"));
+        let long = format!("not equal\n  left: {}\n right: 4", "3".repeat(200));
+        assert_eq!(of("Aborted", &long).as_deref(), Some("not equal"));
         assert_eq!(of("ValueError: bad", "bad"), None);
         assert_eq!(of("Aborted", "\n"), None);
     }
@@ -105,10 +140,16 @@ mod tests {
             ("not ok 1 - adds\n  ---\n  location: '/a.js:3:1'\n  error: 'three, not two'\n  ...", Some("'three, not two'")),
             ("not ok 1 - adds\n  ---\n  location: '/a.js:3:1'\n  error: |-\n    three, not two\n  ...", Some("three, not two")),
             ("not ok 1 - adds\n  ---\n  ...", None),
+            ("index out of bounds\nstack backtrace:\n   0: core::panicking::panic_fmt\n             at /rustc/5980/library/core/src/panicking.rs:80:14", None),
+            ("assertion `left == right` failed\n  left: 3\n right: 4\nstack backtrace:", Some("left: 3, right: 4")),
+            (
+                "FAIL [ 0.1s] shop t::adds\n  stdout ───\n    running 1 test\n    error: printed\n  stderr ───\n    thread 't::adds' (7) panicked at src/lib.rs:5:9:\n    not equal\n      left: 3\n     right: 4",
+                Some("not equal (left: 3, right: 4)"),
+            ),
             ("not ok 1 - adds", None),
         ] {
             let text = report.lines().next().unwrap();
-            assert_eq!(beyond(text, None, true, report.lines()), want, "{report}");
+            assert_eq!(beyond(text, None, true, report.lines()).as_deref(), want, "{report}");
             assert_eq!(beyond(text, None, false, report.lines()), None);
         }
     }

@@ -8,6 +8,7 @@ mod headline;
 mod paint;
 mod pretty;
 mod sanitise;
+mod telling;
 mod unix;
 
 pub use github::github;
@@ -15,6 +16,7 @@ pub use headline::{beyond, placed_headline};
 pub use paint::Paint;
 pub use pretty::{Tally, pretty};
 pub use sanitise::sanitise;
+pub use telling::{telling, titles};
 pub use unix::unix;
 
 use super::record::Envelope;
