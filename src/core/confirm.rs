@@ -8,10 +8,9 @@ use std::ops::Range;
 use super::engine::{Candidate, Engine};
 use super::line::{Line, View};
 use super::shown;
-use super::signs::Signs;
 use super::trace::start_row;
 use super::word_gate::Maybe;
-use crate::rules::{Entry, FactKind, Kind, Pattern, Region};
+use crate::rules::{Entry, FactKind, Kind, Pattern, Region, Shown};
 use crate::words::Level;
 
 /// Minimum number of entries that may be asked of any line.
@@ -68,7 +67,6 @@ pub struct Confirm<'a> {
 /// Answers about a line that are found only once, whoever asks.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
-    signs: OnceCell<Box<Signs>>,
     is_code: OnceCell<bool>,
     maybe: OnceCell<Maybe>,
     is_noise: OnceCell<bool>,
@@ -261,19 +259,15 @@ impl<'a> Confirm<'a> {
     }
 
     fn is_code(&self) -> bool {
-        *self.line.known.is_code.get_or_init(|| shown::reads_as_code(self.line.body(), self.signs()))
+        *self.line.known.is_code.get_or_init(|| shown::reads_as_code(self.line.body(), self.line.signs()))
     }
 
     fn is_noise(&self) -> bool {
         *self.line.known.is_noise.get_or_init(|| self.engine.is_noise(self.line, self.maybe()))
     }
 
-    fn signs(&self) -> &Signs {
-        self.line.known.signs.get_or_init(|| Box::new(Signs::of(self.line.text)))
-    }
-
     fn maybe(&self) -> &Maybe {
-        self.line.known.maybe.get_or_init(|| self.engine.maybe(self.line, self.signs()))
+        self.line.known.maybe.get_or_init(|| self.engine.maybe(self.line, self.line.signs()))
     }
 
     fn matching_view(&self, index: u16, entry: &Entry) -> Result<View, Rejected> {
@@ -311,9 +305,9 @@ impl<'a> Confirm<'a> {
             Kind::Fact(FactKind::Warning) => return level == Some(Level::Warn),
             Kind::Fact(_) => return false,
         };
-        let text = view.of(self.line);
+        let text = Shown::new(view.of(self.line), self.line.signs());
         // A line has lost the blanks at its end, for which an error's pattern may ask.
-        regex.is_match(text) || matches!(entry.kind, Kind::Rule(_)) && regex.is_match_padded(text)
+        regex.takes(text) || matches!(entry.kind, Kind::Rule(_)) && regex.takes_padded(text)
     }
 
     /// Whether one of the entry's literals is in the part of the line that begins at `from`, and no cancel covers it.

@@ -8,6 +8,7 @@ use super::engine::Candidate;
 use super::event::{Io, Level, Sender, Timestamp};
 use super::leadin;
 use super::writer::Writer;
+use crate::rules::Signs;
 
 /// Maximum number of machines that a line remembers; any further ones are asked again.
 const MAX_STARTS: usize = 64;
@@ -95,6 +96,7 @@ pub struct Line<'a> {
     /// What is known about it.
     pub known: Known,
     now: Timestamp,
+    signs: OnceCell<Signs>,
     prefix: Cell<Option<Prefix>>,
     /// The length of what marks its body as another program's.
     mark: OnceCell<Option<usize>>,
@@ -115,6 +117,7 @@ impl<'a> Line<'a> {
             tried: Tried::No,
             known: Known::default(),
             now,
+            signs: OnceCell::new(),
             prefix: Cell::new(None),
             mark: OnceCell::new(),
             writer: OnceCell::new(),
@@ -146,6 +149,12 @@ impl<'a> Line<'a> {
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.now
+    }
+
+    /// Returns the signs in the text.
+    #[must_use]
+    pub fn signs(&self) -> Signs {
+        *self.signs.get_or_init(|| Signs::of(self.text))
     }
 
     /// Whether the line is a record with a time, a level, and the name of the logger, thread or program that wrote it. (A

@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 
 use super::gate::Gate;
 use super::line::Line;
-use super::signs::Signs;
-use crate::rules::{Clue, Clues, Pattern, RuleSet, first_visible, is_indented};
+use crate::rules::{Clue, Clues, Pattern, RuleSet, Shown, Signs, first_visible, is_indented};
 
 mod wordless;
 use wordless::Wordless;
@@ -97,7 +96,7 @@ impl WordGate {
     /// Returns what the line may be, as a whole, without its prefix or
     /// behind a mark, and what may match in it; `signs` are those of the whole line.
     #[must_use]
-    pub fn of(&self, line: &Line, signs: &Signs) -> Maybe {
+    pub fn of(&self, line: &Line, signs: Signs) -> Maybe {
         let marked = line.marked();
         let parts = [line.text, line.body(), marked.unwrap_or_default()].map(Ends::of);
         let parts = if marked.is_some() { &parts[..] } else { &parts[..2] };
@@ -130,12 +129,12 @@ impl WordGate {
     }
 
     /// Returns the numbers in [`RuleSet::cancels`] of the cancels that match in `text`, which is the line or a part of it.
-    pub fn cancels<'a>(&'a self, maybe: &'a Maybe, text: &'a [u8]) -> Vec<usize> {
+    pub fn cancels(&self, maybe: &Maybe, text: Shown) -> Vec<usize> {
         let mut found = Vec::new();
         for Alternative { owner, pattern, .. } in self.asked(maybe) {
             if let Owner::Cancel(at) = *owner
                 && !found.contains(&at)
-                && pattern.is_match(text)
+                && pattern.takes(text)
             {
                 found.push(at);
             }
@@ -156,7 +155,7 @@ mod tests {
     use crate::rules::{ExampleSpec, Kind};
 
     fn asked<'g>(gate: &'g WordGate, line: &Line) -> (Maybe, &'g WordGate) {
-        (gate.of(line, &Signs::of(line.text)), gate)
+        (gate.of(line, Signs::of(line.text)), gate)
     }
 
     #[test]
@@ -182,7 +181,7 @@ mod tests {
                 matched += usize::from(regex.is_match(line.body()));
             }
             let wanted: Vec<usize> = (0..rules.cancels.len()).filter(|&at| rules.cancels[at].regex.is_match(line.body())).collect();
-            let mut found = gate.cancels(&maybe, line.body());
+            let mut found = gate.cancels(&maybe, Shown::new(line.body(), line.signs()));
             found.sort_unstable();
             assert_eq!(found, wanted, "{text:?}");
             matched += found.len();

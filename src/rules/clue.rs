@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use regex_syntax::hir::{Capture, Class, Hir, HirKind, Repetition};
 use serde::{Deserialize, Serialize};
 
-use super::ends::{Ends, first_bytes, last_bytes, needs_indent};
+use super::ends::{Ends, Margin, first_bytes, last_bytes};
 use super::prove::telling_words;
 use super::source::{NOTHING, parsed};
 
@@ -16,7 +16,7 @@ use super::source::{NOTHING, parsed};
 const MAX_PARTS_BEFORE: usize = 5;
 const MAX_PARTS: usize = 12;
 /// Most alternatives of a group that is separated.
-const MAX_ALTERNATIVES: usize = 40;
+const MAX_ALTERNATIVES: usize = 80;
 /// How deep nested groups are separated.
 const MAX_SPREAD: usize = 2;
 /// First bytes tell something only if there are at most this many of them.
@@ -39,8 +39,7 @@ pub struct Clue {
     /// The possible first visible bytes, and last bytes, of a matching text.
     first: Option<Ends>,
     last: Option<Ends>,
-    /// Whether a matching text is indented.
-    indented: bool,
+    margin: Margin,
 }
 
 /// The alternatives of each noise entry and of each cancel.
@@ -56,7 +55,7 @@ impl Clue {
     fn of(hir: &Hir) -> Self {
         let words = telling_words(hir).unwrap_or_default();
         let (first, last) = (first_bytes(hir), last_bytes(hir));
-        let mut clue = Self { source: source(hir), words, signs: Vec::new(), first, last, indented: needs_indent(hir) };
+        let mut clue = Self { source: source(hir), words, signs: Vec::new(), first, last, margin: Margin::of(hir) };
         signs(hir, &mut clue.signs);
         clue
     }
@@ -75,7 +74,7 @@ impl Clue {
     #[inline]
     #[must_use]
     pub fn fits(&self, first: Option<u8>, last: Option<u8>, indented: bool) -> bool {
-        self.begins(first) && (indented || !self.indented) && self.ends(last)
+        self.begins(first) && self.margin.fits(indented) && self.ends(last)
     }
 
     /// Whether a text may match with `first` as its first visible byte.
@@ -92,11 +91,11 @@ impl Clue {
         self.last.as_ref().is_none_or(|ends| ends.has(last))
     }
 
-    /// Whether a matching text begins with white space.
+    /// Returns whether a matching text begins with white space.
     #[inline]
     #[must_use]
-    pub fn needs_indent(&self) -> bool {
-        self.indented
+    pub fn margin(&self) -> Margin {
+        self.margin
     }
 
     /// Returns `true` if nothing is known of a matching text, so that the pattern must be run on any text.

@@ -3,12 +3,32 @@
 
 use std::sync::OnceLock;
 
-use super::ends::{PLACES, place, placed};
+use super::ends::{PLACES, first_visible, is_indented, place, placed};
 use super::entry::Row;
 use super::pattern::Pattern;
+use super::signs::Signs;
 
 /// Most rows that are told apart, one bit each; if a state has more, each row is tried.
 const MAX_TOLD: usize = 64;
+
+/// A text that several rows are shown, with what each of them asks of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'a> {
+    /// The text.
+    pub bytes: &'a [u8],
+    /// Its first visible byte.
+    pub lead: Option<u8>,
+    /// Its signs, or those of a text that holds it.
+    pub signs: Signs,
+}
+
+impl<'a> Shown<'a> {
+    /// Looks at a text; `signs`: those of the text, or of one that holds it.
+    #[must_use]
+    pub fn new(bytes: &'a [u8], signs: Signs) -> Self {
+        Self { bytes, lead: first_visible(bytes), signs }
+    }
+}
 
 /// The rows that are tried in one state.
 #[derive(Debug, Default)]
@@ -18,11 +38,13 @@ pub struct State {
     ends: OnceLock<Box<Ends>>,
 }
 
-/// The rows that a line fits, by its first visible byte and by its last byte; and
-/// those that it may fit only with blanks behind that last byte.
+/// The rows that a line fits, by its first visible byte, by whether it is indented, and by its
+/// last byte; and those that it may fit only with blanks behind that last byte.
 #[derive(Debug)]
 struct Ends {
     first: ByByte,
+    flush: u64,
+    indented: u64,
     last: ByByte,
     padded: ByByte,
 }
@@ -48,19 +70,19 @@ impl State {
         self.has_loose
     }
 
-    /// Returns the number of the first row that takes `text`, whose first visible byte is `lead`. `plain`:
-    /// nothing begins with the line, so a loose row may take it. `rows` are all rows of the machine.
+    /// Returns the number of the first row that takes `text`. `plain`: nothing begins with
+    /// the line, so a loose row may take it. `rows` are all rows of the machine.
     #[must_use]
-    pub fn taker(&self, rows: &[Row], text: &[u8], lead: Option<u8>, plain: bool) -> Option<u16> {
+    pub fn taker(&self, rows: &[Row], text: Shown, plain: bool) -> Option<u16> {
         let may_take = |number: u16| plain || !rows[usize::from(number)].loose;
         let takes = |number: u16| may_take(number) && rows[usize::from(number)].regex.decides(text);
-        let takes_padded = |number: u16| may_take(number) && rows[usize::from(number)].regex.is_match_padded(text);
+        let takes_padded = |number: u16| may_take(number) && rows[usize::from(number)].regex.takes_padded(text);
         if self.rows.len() > MAX_TOLD {
             let first = |takes: &dyn Fn(u16) -> bool| self.rows.iter().copied().find(|&number| takes(number));
             return first(&takes).or_else(|| first(&takes_padded));
         }
         let ends = self.ends.get_or_init(|| Box::new(Ends::of(&self.rows, rows)));
-        let (begin, last) = (ends.first.of(lead), text.last().copied());
+        let (begin, last) = (ends.beginning_as(text), text.bytes.last().copied());
         self.first(begin & ends.last.of(last), takes).or_else(|| self.first(begin & ends.padded.of(last), takes_padded))
     }
 
@@ -82,7 +104,20 @@ impl Ends {
         let by = |fits: fn(&Pattern, Option<u8>) -> bool| {
             ByByte::new(|byte| numbers.iter().enumerate().fold(0, |set, (bit, &number)| set | u64::from(fits(&rows[usize::from(number)].regex, byte)) << bit))
         };
-        Self { first: by(Pattern::may_begin), last: by(Pattern::may_end), padded: by(Pattern::may_lack_blanks) }
+        let standing =
+            |indented: bool| (0..).zip(numbers).fold(0, |set, (bit, &number)| set | u64::from(rows[usize::from(number)].regex.may_stand(indented)) << bit);
+        let (flush, indented) = (standing(false), standing(true));
+        Self { first: by(Pattern::may_begin), flush, indented, last: by(Pattern::may_end), padded: by(Pattern::may_lack_blanks) }
+    }
+
+    /// Returns the rows that a text fits by its beginning. (If there is none, it may have been blanks.)
+    fn beginning_as(&self, text: Shown) -> u64 {
+        let margin = match text.bytes {
+            [] => u64::MAX,
+            bytes if is_indented(bytes) => self.indented,
+            _ => self.flush,
+        };
+        self.first.of(text.lead) & margin
     }
 }
 
