@@ -35,7 +35,7 @@ pub mod spec;
 mod state;
 
 pub use builtin::{Examples, builtin_files, entries_with, leads as compiled_leads, literals as compiled_literals};
-pub use clue::{Clue, Clues};
+pub use clue::{Clue, Clues, Looks};
 pub use ends::{Margin, PLACES, first_visible, is_indented, place, placed};
 pub use entries::Entries;
 pub use entry::{Before, Cancel, Entry, Family, Fault, Kind, Labels, Machine, Note, Region, Row, Verdicts};

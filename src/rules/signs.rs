@@ -54,6 +54,13 @@ impl Signs {
         self.hold(Self(sign(byte)))
     }
 
+    /// Whether one of `any` is among them.
+    #[inline]
+    #[must_use]
+    pub fn meet(self, any: Self) -> bool {
+        any.0 & self.0 != 0
+    }
+
     /// Whether all that are `needed` are among them.
     #[inline]
     #[must_use]
