@@ -244,6 +244,9 @@ fn core_of(line: &str) -> &str {
 /// Returns what stands before the last word, and the word without the escapes of line ends, which are no base64.
 fn last_word(bare: &str) -> (&str, &str) {
     let (before, mut word) = bare.split_at(memchr::memrchr2(b' ', b'\t', bare.as_bytes()).map_or(0, |blank| blank + 1));
+    if !word.ends_with(['n', 'r', '\\']) {
+        return (before, word);
+    }
     for escape in [r"\n", r"\r", "\\"] {
         while let Some(shorter) = word.strip_suffix(escape) {
             word = shorter;

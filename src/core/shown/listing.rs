@@ -44,7 +44,8 @@ pub fn stands_alone(line: &[u8]) -> bool {
             let word = memchr::memchr(b' ', text).unwrap_or(text.len());
             line.len() - text.len() + word <= 12 && CARGO_STEPS.iter().any(|step| text.starts_with(step))
         }
-        _ => text.starts_with("\u{2713} ".as_bytes()) || text.starts_with("\u{2714} ".as_bytes()),
+        0xe2 => text.starts_with("\u{2713} ".as_bytes()) || text.starts_with("\u{2714} ".as_bytes()),
+        _ => false,
     }
 }
 
