@@ -48,7 +48,7 @@ pub use pattern::{Groups, Pattern};
 pub use prove::longest_required_literal;
 pub use set::RuleSet;
 pub use signs::Signs;
-pub use spec::{ExampleSpec, FactKind, Take};
+pub use spec::{ExampleSpec, FactKind, Table, Take};
 pub use state::{Shown, State};
 
 /// Most entries that one literal may lead to; bounds the cost of a candidate line.
