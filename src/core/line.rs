@@ -12,6 +12,8 @@ use crate::rules::Signs;
 
 /// Maximum number of machines that a line remembers; any further ones are asked again.
 const MAX_STARTS: usize = 64;
+/// Number of machines that most lines remember.
+const TYPICAL_STARTS: usize = 12;
 
 /// Where a line came from, apart from its bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -187,6 +189,9 @@ impl<'a> Line<'a> {
             let row = ask();
             let mut starts = self.starts.borrow_mut();
             if starts.len() < MAX_STARTS {
+                if starts.is_empty() {
+                    starts.reserve(TYPICAL_STARTS);
+                }
                 starts.push((entry, from, row));
             }
             row
