@@ -201,7 +201,7 @@ mod tests {
         for text in ["ValueError: invalid literal for int() with base 10: 'x'", "src/cart.c:3:5: error: 'qty' undeclared (first use in this function)"] {
             let line = Line::new(Place::default(), text.as_bytes(), Timestamp::default());
             let (maybe, _) = asked(&gate, &line);
-            assert!(maybe.0.len() < 8, "{:?}", gate.asked(&maybe).map(|asked| &asked.pattern.source()).collect::<Vec<_>>());
+            assert!(maybe.0.len() < 8, "{:?}", gate.asked(&maybe).map(|asked| asked.pattern.source()).collect::<Vec<_>>());
         }
     }
 }
