@@ -43,6 +43,7 @@ mod rules {
     pub mod shelf;
     #[path = "shelf/writer.rs"]
     pub mod shelf_writer;
+    pub mod signs;
     pub mod source;
     pub mod spec;
 

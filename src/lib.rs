@@ -46,7 +46,6 @@ pub mod core {
     pub mod retry;
     pub mod shown;
     pub mod signature;
-    pub mod signs;
     pub mod simd;
     mod structured;
     mod table;

@@ -8,10 +8,9 @@ use std::ops::Range;
 use super::engine::{Candidate, Engine};
 use super::line::{Line, View};
 use super::shown;
-use super::signs::Signs;
 use super::trace::start_row;
 use super::word_gate::Maybe;
-use crate::rules::{Entry, FactKind, Kind, Pattern, Region};
+use crate::rules::{Entry, FactKind, Kind, Pattern, Region, Shown, Table};
 use crate::words::Level;
 
 /// Minimum number of entries that may be asked of any line.
@@ -61,6 +60,8 @@ pub struct Confirm<'a> {
     engine: &'a Engine,
     line: &'a Line<'a>,
     candidates: &'a [Candidate],
+    /// The tables of the entries that the literals lead to, one bit each: most questions are about none of them.
+    tables: u8,
     asked: usize,
     unasked: Option<u16>,
 }
@@ -68,7 +69,6 @@ pub struct Confirm<'a> {
 /// Answers about a line that are found only once, whoever asks.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
-    signs: OnceCell<Box<Signs>>,
     is_code: OnceCell<bool>,
     maybe: OnceCell<Maybe>,
     is_noise: OnceCell<bool>,
@@ -79,7 +79,9 @@ impl<'a> Confirm<'a> {
     /// Prepares the checks; decides nothing yet.
     #[must_use]
     pub fn new(engine: &'a Engine, line: &'a Line<'a>, candidates: &'a [Candidate]) -> Self {
-        Self { engine, line, candidates, asked: 0, unasked: None }
+        let mut confirm = Self { engine, line, candidates, tables: 0, asked: 0, unasked: None };
+        confirm.tables = confirm.entries().fold(0, |all, entry| all | bit(confirm.entry(entry).kind.table()));
+        confirm
     }
 
     /// Returns the entries that the line's literals lead to.
@@ -90,12 +92,12 @@ impl<'a> Confirm<'a> {
 
     /// Returns the entry by which the line is a border.
     pub fn border(&mut self) -> Option<u16> {
-        self.first(|kind| matches!(kind, Kind::Border(_))).map(|found| found.entry)
+        self.first(&[Table::Border], |_| true).map(|found| found.entry)
     }
 
     /// Returns the entry of the noise block that the line opens, and how many lines the block may take.
     pub fn noise_block(&mut self) -> Option<(u16, u32)> {
-        let found = self.first(|kind| matches!(kind, Kind::Noise { block: Some(_), .. }))?;
+        let found = self.first(&[Table::Noise], |kind| matches!(kind, Kind::Noise { block: Some(_), .. }))?;
         match &self.entry(found.entry).kind {
             Kind::Noise { block: Some((_, lines)), .. } => Some((found.entry, *lines)),
             _ => None,
@@ -104,7 +106,7 @@ impl<'a> Confirm<'a> {
 
     /// Returns the region that the line opens, and the part of the line that does so.
     pub fn region(&mut self) -> Option<(u16, &'a Region, View)> {
-        let found = self.first(|kind| matches!(kind, Kind::Region(_)))?;
+        let found = self.first(&[Table::Region], |_| true)?;
         match &self.entry(found.entry).kind {
             Kind::Region(region) => Some((found.entry, region, found.view)),
             _ => None,
@@ -113,7 +115,7 @@ impl<'a> Confirm<'a> {
 
     /// Returns the traces that can begin here, and the part of the line that they see.
     pub fn starts(&mut self) -> (Vec<u16>, View) {
-        let Some(first) = self.first(|kind| matches!(kind, Kind::Trace(machine) if !machine.weak)) else { return (Vec::new(), View::Text) };
+        let Some(first) = self.first(&[Table::Trace], |kind| matches!(kind, Kind::Trace(machine) if !machine.weak)) else { return (Vec::new(), View::Text) };
         let mut rivals = vec![first.entry];
         for entry in self.entries_after(first.entry) {
             let Kind::Trace(machine) = &self.entry(entry).kind else { break };
@@ -131,7 +133,7 @@ impl<'a> Confirm<'a> {
         let mut best = (Vec::new(), View::Text);
         // Most lines lead to no trace at all.
         let traces = || self.entries().filter(|&entry| matches!(&self.entry(entry).kind, Kind::Trace(machine) if !machine.weak));
-        if self.line.text.len() > MAX_QUOTED_BYTES || traces().next().is_none() {
+        if self.line.text.len() > MAX_QUOTED_BYTES || self.tables & bit(Table::Trace) == 0 || traces().next().is_none() {
             return best;
         }
         for from in self.line.inner_starts() {
@@ -155,12 +157,12 @@ impl<'a> Confirm<'a> {
 
     /// Returns the entry by which the line is a status line.
     pub fn note(&mut self) -> Option<Found> {
-        self.first(|kind| matches!(kind, Kind::Note(_)))
+        self.first(&[Table::Note], |_| true)
     }
 
     /// Returns the entry by which the line is an error by itself.
     pub fn rule(&mut self) -> Option<Found> {
-        self.first(|kind| matches!(kind, Kind::Rule(_) | Kind::Fact(FactKind::Level | FactKind::Warning)))
+        self.first(&[Table::Rule, Table::Fact], |kind| matches!(kind, Kind::Rule(_) | Kind::Fact(FactKind::Level | FactKind::Warning)))
     }
 
     /// Returns the first entry that was not asked because the line had used up its
@@ -184,9 +186,15 @@ impl<'a> Confirm<'a> {
         &self.engine.rules.entries[usize::from(entry)]
     }
 
-    fn first(&mut self, wanted: impl Fn(&Kind) -> bool) -> Option<Found> {
+    /// Returns the first of the entries in `tables` that is `wanted` and that the line confirms.
+    fn first(&mut self, tables: &[Table], wanted: impl Fn(&Kind) -> bool) -> Option<Found> {
+        let asked = tables.iter().fold(0, |all, table| all | bit(*table));
+        if self.tables & asked == 0 {
+            return None;
+        }
         for entry in self.entries() {
-            if !wanted(&self.entry(entry).kind) {
+            let kind = &self.entry(entry).kind;
+            if bit(kind.table()) & asked == 0 || !wanted(kind) {
                 continue;
             }
             if self.asked >= MIN_ASKED && self.asked * self.line.text.len() >= MAX_ASKED_BYTES {
@@ -261,19 +269,15 @@ impl<'a> Confirm<'a> {
     }
 
     fn is_code(&self) -> bool {
-        *self.line.known.is_code.get_or_init(|| shown::reads_as_code(self.line.body(), self.signs()))
+        *self.line.known.is_code.get_or_init(|| shown::reads_as_code(self.line.body(), self.line.signs()))
     }
 
     fn is_noise(&self) -> bool {
         *self.line.known.is_noise.get_or_init(|| self.engine.is_noise(self.line, self.maybe()))
     }
 
-    fn signs(&self) -> &Signs {
-        self.line.known.signs.get_or_init(|| Box::new(Signs::of(self.line.text)))
-    }
-
     fn maybe(&self) -> &Maybe {
-        self.line.known.maybe.get_or_init(|| self.engine.maybe(self.line, self.signs()))
+        self.line.known.maybe.get_or_init(|| self.engine.maybe(self.line, self.line.signs()))
     }
 
     fn matching_view(&self, index: u16, entry: &Entry) -> Result<View, Rejected> {
@@ -311,9 +315,9 @@ impl<'a> Confirm<'a> {
             Kind::Fact(FactKind::Warning) => return level == Some(Level::Warn),
             Kind::Fact(_) => return false,
         };
-        let text = view.of(self.line);
+        let text = Shown::new(view.of(self.line), self.line.signs());
         // A line has lost the blanks at its end, for which an error's pattern may ask.
-        regex.is_match(text) || matches!(entry.kind, Kind::Rule(_)) && regex.is_match_padded(text)
+        regex.takes(text) || matches!(entry.kind, Kind::Rule(_)) && regex.takes_padded(text)
     }
 
     /// Whether one of the entry's literals is in the part of the line that begins at `from`, and no cancel covers it.
@@ -328,4 +332,9 @@ impl<'a> Confirm<'a> {
     fn cancelled(&self) -> &[Range<usize>] {
         self.line.known.cancelled.get_or_init(|| self.engine.cancelled(self.line, self.maybe()))
     }
+}
+
+/// Returns the bit of a table.
+fn bit(table: Table) -> u8 {
+    1 << table as u8
 }

@@ -9,12 +9,11 @@ use super::keywords::Keywords;
 use super::line::Line;
 use super::prefilter::{Hit, Plan, Prefilter, Scratch};
 use super::redact::Redactor;
-use super::signs::Signs;
 use super::simd::is_wide;
 use super::table::Table;
 use super::transcript::Mode;
 use super::word_gate::{Maybe, WordGate};
-use crate::rules::{Kind, Literals, Pattern, RuleSet, compiled_leads, compiled_literals};
+use crate::rules::{Kind, Literals, Pattern, RuleSet, Shown, Signs, compiled_leads, compiled_literals};
 use crate::words::{Category, Severity};
 
 /// Where the prefilter looks for the literals of the built-in rules, one plan for
@@ -144,7 +143,7 @@ impl Engine {
 
     /// Returns which noise the line may be, and which cancels may match in it; `signs` are the line's.
     #[must_use]
-    pub fn maybe(&self, line: &Line, signs: &Signs) -> Maybe {
+    pub fn maybe(&self, line: &Line, signs: Signs) -> Maybe {
         self.word_gate().of(line, signs)
     }
 
@@ -196,7 +195,8 @@ impl Engine {
         let bodies = line.bodies();
         let matching = move |(at, pattern): &(usize, &Pattern)| {
             let entry = &self.rules.entries[usize::from(self.rules.noise[*at])];
-            bodies.clone().any(|body| pattern.is_match(body)) || (entry.whole && pattern.is_match(line.text))
+            let fits = |text| pattern.takes(Shown::new(text, line.signs()));
+            bodies.clone().any(fits) || (entry.whole && fits(line.text))
         };
         self.word_gate().noise(maybe).filter(matching).map(|(at, _)| at)
     }
@@ -208,7 +208,7 @@ impl Engine {
         let mut ranges = Vec::new();
         for body in line.bodies() {
             let from = line.text.len() - body.len();
-            let cancels = self.word_gate().cancels(maybe, body).into_iter().map(|at| self.rules.cancels[at].regex.regex());
+            let cancels = self.word_gate().cancels(maybe, Shown::new(body, line.signs())).into_iter().map(|at| self.rules.cancels[at].regex.regex());
             ranges.extend(cancels.flat_map(|regex| regex.find_iter(body)).map(|found| from + found.start()..from + found.end()));
         }
         ranges

@@ -180,7 +180,8 @@ pub fn mark(text: &[u8]) -> Option<usize> {
 pub fn quote(text: &[u8]) -> Option<usize> {
     let indent = run(text, true);
     let rest = text.get(indent..).filter(|rest| indent <= MAX_QUOTE_INDENT && !rest.is_empty())?;
-    let sign = QUOTES.iter().find(|sign| rest.starts_with(sign)).map_or(0, |sign| sign.len());
+    // Most texts begin with none of the first bytes.
+    let sign = QUOTES.iter().find(|sign| sign.first() == rest.first() && rest.starts_with(sign)).map_or(0, |sign| sign.len());
     if let Some(length) = named(rest, indent).filter(|_| sign == 0) {
         return Some(indent + length);
     }

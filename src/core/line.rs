@@ -8,9 +8,12 @@ use super::engine::Candidate;
 use super::event::{Io, Level, Sender, Timestamp};
 use super::leadin;
 use super::writer::Writer;
+use crate::rules::Signs;
 
 /// Maximum number of machines that a line remembers; any further ones are asked again.
 const MAX_STARTS: usize = 64;
+/// Number of machines that most lines remember.
+const TYPICAL_STARTS: usize = 12;
 
 /// Where a line came from, apart from its bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -95,6 +98,7 @@ pub struct Line<'a> {
     /// What is known about it.
     pub known: Known,
     now: Timestamp,
+    signs: OnceCell<Signs>,
     prefix: Cell<Option<Prefix>>,
     /// The length of what marks its body as another program's.
     mark: OnceCell<Option<usize>>,
@@ -115,6 +119,7 @@ impl<'a> Line<'a> {
             tried: Tried::No,
             known: Known::default(),
             now,
+            signs: OnceCell::new(),
             prefix: Cell::new(None),
             mark: OnceCell::new(),
             writer: OnceCell::new(),
@@ -148,6 +153,12 @@ impl<'a> Line<'a> {
         self.now
     }
 
+    /// Returns the signs in the text.
+    #[must_use]
+    pub fn signs(&self) -> Signs {
+        *self.signs.get_or_init(|| Signs::of(self.text))
+    }
+
     /// Whether the line is a record with a time, a level, and the name of the logger, thread or program that wrote it. (A
     /// build tool's `[INFO] ` names none, whatever stamp its CI system puts before it.)
     #[must_use]
@@ -178,6 +189,9 @@ impl<'a> Line<'a> {
             let row = ask();
             let mut starts = self.starts.borrow_mut();
             if starts.len() < MAX_STARTS {
+                if starts.is_empty() {
+                    starts.reserve(TYPICAL_STARTS);
+                }
                 starts.push((entry, from, row));
             }
             row

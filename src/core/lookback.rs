@@ -132,10 +132,12 @@ impl<'a> LookBack<'a> {
     #[must_use]
     pub fn prompt_above(self, line: &Line, of_job: bool) -> u64 {
         let is_prompt = |raw: &[u8]| {
-            let may_be_one = memchr::memchr3(b'$', b'#', b'%', raw).or_else(|| memchr::memchr(b'>', raw)).is_some();
-            let text = if may_be_one { visible(raw, None) } else { Cow::default() };
+            if memchr::memchr3(b'$', b'#', b'%', raw).or_else(|| memchr::memchr(b'>', raw)).is_none() {
+                return false;
+            }
+            let text = visible(raw, None);
             let other = Line::new(Place::default(), &text, line.now());
-            may_be_one && if of_job { shown::is_of_host(other.body()) } else { shown::is_prompt(other.body()) }
+            shown::may_be_prompt(&text) && if of_job { shown::is_of_host(other.body()) } else { shown::is_prompt(other.body()) }
         };
         self.lines(line.place.num).find(|(.., raw)| is_prompt(raw)).map_or(0, |(num, ..)| num)
     }

@@ -4,9 +4,8 @@
 use super::engine::Engine;
 use super::event::Timestamp;
 use super::line::{Line, Place};
-use super::signs::Signs;
 use super::visible::visible;
-use crate::rules::{Kind, Pattern};
+use crate::rules::{Kind, Pattern, Signs};
 
 /// Which lines are noise. What only later lines decide is none.
 pub struct Noise<'a> {
@@ -35,7 +34,7 @@ impl<'a> Noise<'a> {
         if self.goes_on(&line) {
             return true;
         }
-        let maybe = self.engine.maybe(&line, &Signs::of(&text));
+        let maybe = self.engine.maybe(&line, Signs::of(&text));
         let is_noise = self.engine.is_settled_noise(&line, &maybe);
         self.block = if is_noise { self.engine.noise_block(&line, &maybe) } else { None };
         is_noise

@@ -220,7 +220,7 @@ impl fmt::Debug for Hex {
 
 /// Appends a number in decimal digits.
 pub fn push_number(text: &mut String, number: u64) {
-    with_digits(number, |digits| digits.iter().for_each(|digit| text.push(char::from(*digit))));
+    with_digits(number, |digits| text.push_str(std::str::from_utf8(digits).unwrap_or_default()));
 }
 
 /// `00` to `99`, one after the other.

@@ -9,7 +9,7 @@ use super::leadin::LeadIn;
 use super::line::{Line, Memory, View};
 use super::redact::KeyBlock;
 use super::writer::Writer;
-use crate::rules::{Entries, Kind, Machine, Take, first_visible};
+use crate::rules::{Entries, Kind, Machine, Shown, Take};
 
 mod announced;
 mod pauses;
@@ -248,17 +248,17 @@ impl OpenTrace {
         }
     }
 
-    /// Shows `text` to every machine that is still in; returns `false` if none goes on. `plain`:
-    /// nothing begins with the text. Once a machine has come to its end, those without an event
+    /// Shows `part` of the line to every machine that is still in; returns `false` if none goes on. `plain`:
+    /// nothing begins with it. Once a machine has come to its end, those without an event
     /// by then are out: what they would take on trial comes after an error that is over.
-    pub fn offer(&mut self, entries: &Entries, text: &[u8], num: u64, plain: bool) -> bool {
+    pub fn offer(&mut self, entries: &Entries, line: &Line, part: &[u8], plain: bool) -> bool {
         let seen = |rivals: &[Rival]| rivals.iter().map(|rival| rival.seen).max();
         let before = seen(&self.rivals);
-        let (lead, repeats) = (first_visible(text), text == self.head().part);
+        let (text, repeats) = (Shown::new(part, line.signs()), part == self.head().part);
         let (mut any, mut refused, mut is_over) = (false, 0_u8, false);
         for (at, rival) in self.rivals.iter_mut().enumerate() {
             if rival.alive {
-                rival.alive = rival.advance(entries, (text, lead), num, plain, repeats);
+                rival.alive = rival.advance(entries, text, line.place.num, plain, repeats);
                 any |= rival.alive;
                 refused |= u8::from(!rival.alive) << at;
             }

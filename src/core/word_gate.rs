@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 
 use super::gate::Gate;
 use super::line::Line;
-use super::signs::Signs;
-use crate::rules::{Clue, Clues, Pattern, RuleSet, first_visible, is_indented};
+use crate::rules::{Clue, Clues, Looks, Pattern, RuleSet, Shown, Signs, first_visible, is_indented};
 
 mod wordless;
 use wordless::Wordless;
@@ -34,7 +33,7 @@ enum Owner {
 }
 
 struct Alternative {
-    clue: Clue,
+    looks: Looks,
     owner: Owner,
     pattern: Pattern,
 }
@@ -57,8 +56,8 @@ impl Ends {
         Self { first: first_visible(text), last: text.last().copied(), indented: is_indented(text) }
     }
 
-    fn fit(&self, clue: &Clue) -> bool {
-        clue.fits(self.first, self.last, self.indented)
+    fn fit(&self, looks: &Looks) -> bool {
+        looks.fits(self.first, self.last, self.indented)
     }
 }
 
@@ -84,12 +83,13 @@ impl WordGate {
         let words: Vec<String> = numbers.keys().map(|word| format!("*{word}*")).collect();
         let gate = Gate::new(words.iter().map(|word| (word.as_str(), false)));
         let mut leads = vec![Vec::new(); words.len()];
-        let wordless: Vec<(u32, &Clue)> = (0..).zip(all.iter().map(|(_, clue)| clue)).filter(|(_, clue)| clue.words.is_empty()).collect();
+        let wordless = (0..).zip(&all).filter(|(_, (_, clue))| clue.words.is_empty());
+        let wordless: Vec<(u32, &Looks)> = wordless.map(|(at, (_, clue))| (at, &clue.looks)).collect();
         let wordless = Wordless::new(&wordless);
         let mut alternatives = Vec::with_capacity(all.len());
         for (at, (owner, clue)) in (0..).zip(all) {
             clue.words.iter().for_each(|word| leads[numbers[word]].push(at));
-            alternatives.push(Alternative { pattern: Pattern::new(&*clue.source, false), clue, owner });
+            alternatives.push(Alternative { pattern: Pattern::new(clue.source, false), looks: clue.looks, owner });
         }
         Self { gate, leads, alternatives, wordless }
     }
@@ -97,22 +97,21 @@ impl WordGate {
     /// Returns what the line may be, as a whole, without its prefix or
     /// behind a mark, and what may match in it; `signs` are those of the whole line.
     #[must_use]
-    pub fn of(&self, line: &Line, signs: &Signs) -> Maybe {
+    pub fn of(&self, line: &Line, signs: Signs) -> Maybe {
         let marked = line.marked();
         let parts = [line.text, line.body(), marked.unwrap_or_default()].map(Ends::of);
         let parts = if marked.is_some() { &parts[..] } else { &parts[..2] };
         let mut found = Vec::with_capacity(TYPICAL_ALTERNATIVES);
-        let clue_of = |number: u32| &self.alternatives[number as usize].clue;
-        let is_shown = |clue: &Clue| clue.signs.iter().all(|any| any.iter().any(|sign| signs.has(*sign)));
+        let looks_of = |number: u32| &self.alternatives[number as usize].looks;
         self.wordless.fitting(parts, |number| {
-            if is_shown(clue_of(number)) {
+            if looks_of(number).allow(signs) {
                 found.push(number);
             }
         });
         self.gate.scan(line.text, |id, _| {
             for &number in &self.leads[id] {
-                let clue = clue_of(number);
-                if parts.iter().any(|part| part.fit(clue)) && is_shown(clue) && !found.contains(&number) {
+                let looks = looks_of(number);
+                if looks.allow(signs) && parts.iter().any(|part| part.fit(looks)) && !found.contains(&number) {
                     found.push(number);
                 }
             }
@@ -130,12 +129,12 @@ impl WordGate {
     }
 
     /// Returns the numbers in [`RuleSet::cancels`] of the cancels that match in `text`, which is the line or a part of it.
-    pub fn cancels<'a>(&'a self, maybe: &'a Maybe, text: &'a [u8]) -> Vec<usize> {
+    pub fn cancels(&self, maybe: &Maybe, text: Shown) -> Vec<usize> {
         let mut found = Vec::new();
         for Alternative { owner, pattern, .. } in self.asked(maybe) {
             if let Owner::Cancel(at) = *owner
                 && !found.contains(&at)
-                && pattern.is_match(text)
+                && pattern.takes(text)
             {
                 found.push(at);
             }
@@ -156,7 +155,7 @@ mod tests {
     use crate::rules::{ExampleSpec, Kind};
 
     fn asked<'g>(gate: &'g WordGate, line: &Line) -> (Maybe, &'g WordGate) {
-        (gate.of(line, &Signs::of(line.text)), gate)
+        (gate.of(line, Signs::of(line.text)), gate)
     }
 
     #[test]
@@ -182,7 +181,7 @@ mod tests {
                 matched += usize::from(regex.is_match(line.body()));
             }
             let wanted: Vec<usize> = (0..rules.cancels.len()).filter(|&at| rules.cancels[at].regex.is_match(line.body())).collect();
-            let mut found = gate.cancels(&maybe, line.body());
+            let mut found = gate.cancels(&maybe, Shown::new(line.body(), line.signs()));
             found.sort_unstable();
             assert_eq!(found, wanted, "{text:?}");
             matched += found.len();
@@ -202,7 +201,7 @@ mod tests {
         for text in ["ValueError: invalid literal for int() with base 10: 'x'", "src/cart.c:3:5: error: 'qty' undeclared (first use in this function)"] {
             let line = Line::new(Place::default(), text.as_bytes(), Timestamp::default());
             let (maybe, _) = asked(&gate, &line);
-            assert!(maybe.0.len() < 8, "{:?}", gate.asked(&maybe).map(|asked| &asked.clue.source).collect::<Vec<_>>());
+            assert!(maybe.0.len() < 8, "{:?}", gate.asked(&maybe).map(|asked| asked.pattern.source()).collect::<Vec<_>>());
         }
     }
 }

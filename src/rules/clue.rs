@@ -8,15 +8,16 @@ use std::collections::BTreeMap;
 use regex_syntax::hir::{Capture, Class, Hir, HirKind, Repetition};
 use serde::{Deserialize, Serialize};
 
-use super::ends::{Ends, first_bytes, last_bytes, needs_indent};
+use super::ends::{Ends, Margin, first_bytes, last_bytes};
 use super::prove::telling_words;
+use super::signs::Signs;
 use super::source::{NOTHING, parsed};
 
 /// The alternatives of a group are separated if at most this many parts stand before it, and at most this many in total.
 const MAX_PARTS_BEFORE: usize = 5;
 const MAX_PARTS: usize = 12;
 /// Most alternatives of a group that is separated.
-const MAX_ALTERNATIVES: usize = 40;
+const MAX_ALTERNATIVES: usize = 80;
 /// How deep nested groups are separated.
 const MAX_SPREAD: usize = 2;
 /// First bytes tell something only if there are at most this many of them.
@@ -34,13 +35,20 @@ pub struct Clue {
     pub source: String,
     /// A matching text contains one of these, in any case; empty: no such words are known.
     pub words: Vec<String>,
-    /// A matching text also contains a byte of each of these sets.
-    pub signs: Vec<Vec<u8>>,
-    /// The possible first visible bytes, and last bytes, of a matching text.
+    /// What a matching text also shows.
+    pub looks: Looks,
+}
+
+/// What a text shows without a search.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Looks {
+    /// It holds all of these signs, and one of each of these sets.
+    signs: Signs,
+    sets: Vec<Signs>,
+    /// Its possible first visible bytes, and last bytes.
     first: Option<Ends>,
     last: Option<Ends>,
-    /// Whether a matching text is indented.
-    indented: bool,
+    margin: Margin,
 }
 
 /// The alternatives of each noise entry and of each cancel.
@@ -54,20 +62,35 @@ pub struct Clues {
 
 impl Clue {
     fn of(hir: &Hir) -> Self {
-        let words = telling_words(hir).unwrap_or_default();
-        let (first, last) = (first_bytes(hir), last_bytes(hir));
-        let mut clue = Self { source: source(hir), words, signs: Vec::new(), first, last, indented: needs_indent(hir) };
-        signs(hir, &mut clue.signs);
-        clue
+        let mut sets = Vec::new();
+        signs(hir, &mut sets);
+        let sets = sets.iter().map(|set| Signs::of(set)).collect();
+        let looks = Looks { signs: Signs::needed(hir), sets, first: first_bytes(hir), last: last_bytes(hir), margin: Margin::of(hir) };
+        Self { source: source(hir), words: telling_words(hir).unwrap_or_default(), looks }
     }
 
     /// Ranks how much the clue tells: 0 nothing, 1 how a text begins, 2 a word that few texts contain.
     fn rank(&self) -> u8 {
-        match &self.first {
+        match &self.looks.first {
             _ if !self.words.is_empty() => 2,
             Some(first) if first.count() <= MAX_FIRST => 1,
             _ => 0,
         }
+    }
+
+    /// Returns `true` if nothing is known of a matching text, so that the pattern must be run on any text.
+    #[must_use]
+    pub fn tells_nothing(&self) -> bool {
+        self.words.is_empty() && self.looks.sets.is_empty() && self.looks.first.is_none()
+    }
+}
+
+impl Looks {
+    /// Whether a text with these signs, or that is held by one with them, may match.
+    #[inline]
+    #[must_use]
+    pub fn allow(&self, signs: Signs) -> bool {
+        signs.hold(self.signs) && self.sets.iter().all(|any| signs.meet(*any))
     }
 
     /// Whether a text may match with `first` as its first visible byte and
@@ -75,7 +98,7 @@ impl Clue {
     #[inline]
     #[must_use]
     pub fn fits(&self, first: Option<u8>, last: Option<u8>, indented: bool) -> bool {
-        self.begins(first) && (indented || !self.indented) && self.ends(last)
+        self.begins(first) && self.margin.fits(indented) && self.ends(last)
     }
 
     /// Whether a text may match with `first` as its first visible byte.
@@ -92,17 +115,11 @@ impl Clue {
         self.last.as_ref().is_none_or(|ends| ends.has(last))
     }
 
-    /// Whether a matching text begins with white space.
+    /// Returns whether a matching text begins with white space.
     #[inline]
     #[must_use]
-    pub fn needs_indent(&self) -> bool {
-        self.indented
-    }
-
-    /// Returns `true` if nothing is known of a matching text, so that the pattern must be run on any text.
-    #[must_use]
-    pub fn tells_nothing(&self) -> bool {
-        self.words.is_empty() && self.signs.is_empty() && self.first.is_none()
+    pub fn margin(&self) -> Margin {
+        self.margin
     }
 }
 
@@ -117,7 +134,7 @@ pub fn clues(source: &str, ignore_case: bool) -> Vec<Clue> {
     vague.into_iter().for_each(|one| groups.entry(mark(&one)).or_default().push(one));
     let together = groups.into_iter().map(|(mark, group)| {
         let mut clue = Clue::of(&Hir::alternation(group));
-        clue.signs.extend(mark.filter(|mark| !clue.signs.contains(mark)));
+        clue.looks.sets.extend(mark.map(|mark| Signs::of(&mark)).filter(|mark| !clue.looks.sets.contains(mark)));
         clue
     });
     sharp.iter().map(Clue::of).chain(together).collect()
@@ -222,16 +239,17 @@ mod tests {
         let words: Vec<Vec<String>> = all.iter().map(|clue| clue.words.clone()).collect();
         let group = |of: &[&str]| of.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         assert_eq!(words, [group(&["npm warn"]), vec![], group(&["deprecated"]), group(&["ok ", "passed "])]);
-        assert!(all[1].fits(Some(b'+'), Some(b'x'), false) && !all[1].begins(Some(b'-')) && !all[1].fits(Some(b'+'), Some(b';'), false));
-        assert!(all[2].fits(Some(b'x'), Some(b'd'), false) && !all[2].fits(Some(b'x'), Some(b'x'), false));
-        assert_eq!(all.last().expect("there are some").signs, [[b';']]);
+        assert!(all[1].looks.fits(Some(b'+'), Some(b'x'), false) && !all[1].looks.begins(Some(b'-')) && !all[1].looks.fits(Some(b'+'), Some(b';'), false));
+        assert!(all[2].looks.fits(Some(b'x'), Some(b'd'), false) && !all[2].looks.fits(Some(b'x'), Some(b'x'), false));
+        let last = &all.last().expect("there are some").looks;
+        assert!(last.allow(Signs::of(b"ok 1;")) && !last.allow(Signs::of(b"ok 1")) && !last.allow(Signs::of(b"ok ;")));
     }
 
     #[test]
     fn a_word_that_most_errors_have_is_no_clue() {
         let all = clues(r"\b(?:fixed|resolved)\b.{0,40}\berrors?\b.", false);
         assert_eq!(all[0].words, ["fixed", "resolved"]);
-        assert!(clues(r"(?:a|b)c", false).iter().all(|clue| clue.words.is_empty() && clue.signs.is_empty()));
+        assert!(clues(r"(?:a|b)c", false).iter().all(|clue| clue.words.is_empty() && clue.looks.sets.is_empty()));
     }
 
     #[test]
@@ -249,7 +267,7 @@ mod tests {
     #[test]
     fn what_tells_nothing_hides_nothing() {
         for source in [r"\w+", r"x*"] {
-            assert!(clues(source, false).iter().any(|clue| clue.tells_nothing() && clue.fits(Some(b'?'), None, false)), "{source}");
+            assert!(clues(source, false).iter().any(|clue| clue.tells_nothing() && clue.looks.fits(Some(b'?'), None, false)), "{source}");
         }
         assert_eq!(clues("(", false)[0].source, NOTHING);
     }
@@ -260,8 +278,8 @@ mod tests {
             [(r"^\s+x", true), ("^ {2,}x", true), ("^(?:\t| +)x", true), (r"^\s*x", false), ("^ *x", false), (r"\s+x", false), ("^(?: |-)x", false)]
         {
             let clues = clues(source, false);
-            assert!(clues.iter().all(|clue| clue.fits(Some(b'x'), Some(b'x'), true)), "{source}");
-            assert_eq!(clues.iter().all(|clue| !clue.fits(Some(b'x'), Some(b'x'), false)), indented, "{source}");
+            assert!(clues.iter().all(|clue| clue.looks.fits(Some(b'x'), Some(b'x'), true)), "{source}");
+            assert_eq!(clues.iter().all(|clue| !clue.looks.fits(Some(b'x'), Some(b'x'), false)), indented, "{source}");
         }
     }
 }

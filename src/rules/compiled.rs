@@ -5,9 +5,10 @@ use memchr::memmem::Finder;
 use regex_syntax::hir::Hir;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::ends::{Ends, first_bytes, last_bytes, needed};
+use super::ends::{Ends, Margin, first_bytes, is_indented, last_bytes, needed};
 use super::padding::before_blanks;
 use super::program::{Program, Wanted};
+use super::signs::Signs;
 use super::source::parsed;
 
 /// If a match can begin with at most this many bytes, the first byte rules out most lines.
@@ -23,6 +24,9 @@ pub struct Compiled {
     last: Option<Ends>,
     /// The last bytes of texts that match only with blanks behind them.
     padded: Option<Box<Ends>>,
+    margin: Margin,
+    /// Signs that a matching text holds.
+    signs: Signs,
     /// Every match contains one of these; empty: nothing is known, or other tests are cheaper.
     needed: Vec<Needed>,
 }
@@ -43,13 +47,33 @@ impl Compiled {
         let is_sharp = first.as_ref().is_some_and(|first| first.count() <= MAX_SHARP);
         let needed = if is_sharp { Vec::new() } else { needed(hir).unwrap_or_default() };
         let needed = needed.into_iter().map(Needed::new).collect();
-        Self { program: Program::new(hir, Wanted::Match), first, last: last_bytes(hir), padded: before_blanks(hir).map(Box::new), needed }
+        Self {
+            program: Program::new(hir, Wanted::Match),
+            first,
+            last: last_bytes(hir),
+            padded: before_blanks(hir).map(Box::new),
+            margin: Margin::of(hir),
+            signs: Signs::needed(hir),
+            needed,
+        }
     }
 
     /// Whether the ends of a text, with `lead` as its first visible byte, allow a match: that settles most texts.
     #[inline]
     pub(super) fn may_match(&self, text: &[u8], lead: Option<u8>) -> bool {
-        self.may_begin(lead) && self.may_end(text.last().copied())
+        self.may_begin(lead) && self.may_end(text.last().copied()) && self.margin.fits(is_indented(text))
+    }
+
+    /// Whether a text that is indented, or not, allows a match.
+    #[inline]
+    pub(super) fn may_stand(&self, indented: bool) -> bool {
+        self.margin.fits(indented)
+    }
+
+    /// Whether a text with these signs may match.
+    #[inline]
+    pub(super) fn may_be_in(&self, signs: Signs) -> bool {
+        signs.hold(self.signs)
     }
 
     /// Whether the first visible byte of a text allows a match.

@@ -71,7 +71,7 @@ impl Ends {
 /// Returns the bytes with which the visible part of a match can begin,
 /// for a pattern anchored at the start. `None` when nothing is known.
 pub(super) fn first_bytes(hir: &Hir) -> Option<Ends> {
-    if !hir.properties().look_set_prefix().contains(Look::Start) {
+    if !is_anchored(hir) {
         return None;
     }
     let mut set = Ends::default();
@@ -87,29 +87,75 @@ pub fn is_indented(text: &[u8]) -> bool {
     text.first().is_some_and(|byte| BLANKS.contains(byte))
 }
 
-/// Whether every match stands at the start of a text that [is indented](is_indented).
-pub(super) fn needs_indent(hir: &Hir) -> bool {
-    hir.properties().look_set_prefix().contains(Look::Start) && begins_blank(hir) == Some(true)
+/// Whether a pattern's matches stand in texts with white space at the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Margin {
+    /// With or without.
+    #[default]
+    Any,
+    /// Only in those that are [indented](is_indented).
+    Indented,
+    /// Only in the others.
+    Flush,
 }
 
-/// Whether `hir` always begins with white space; `None` when it consumes no byte.
-fn begins_blank(hir: &Hir) -> Option<bool> {
-    match hir.kind() {
-        HirKind::Empty | HirKind::Look(_) => None,
-        HirKind::Literal(literal) => Some(literal.0.first().is_some_and(|byte| BLANKS.contains(byte))),
-        HirKind::Class(Class::Bytes(class)) => Some(class.iter().all(|range| (range.start()..=range.end()).all(|byte| BLANKS.contains(&byte)))),
-        HirKind::Class(Class::Unicode(_)) => Some(false),
-        HirKind::Repetition(repeat) => {
-            if repeat.min == 0 {
-                Some(false)
-            } else {
-                begins_blank(&repeat.sub)
-            }
+impl Margin {
+    /// Returns what is known of the matches of `hir`.
+    pub(super) fn of(hir: &Hir) -> Self {
+        match beginning(hir) {
+            Beginning { blank: true, visible: false, empty: false } if is_anchored(hir) => Self::Indented,
+            Beginning { blank: false, visible: true, empty: false } if is_anchored(hir) => Self::Flush,
+            _ => Self::Any,
         }
-        HirKind::Capture(group) => begins_blank(&group.sub),
-        HirKind::Concat(parts) => parts.iter().find_map(begins_blank),
-        HirKind::Alternation(branches) => Some(branches.iter().all(|branch| begins_blank(branch) == Some(true))),
     }
+
+    /// Whether a text may hold a match.
+    #[inline]
+    #[must_use]
+    pub fn fits(self, indented: bool) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Indented => indented,
+            Self::Flush => !indented,
+        }
+    }
+}
+
+/// How a match can begin: with white space, with another byte, or without any byte.
+#[derive(Clone, Copy, Default)]
+struct Beginning {
+    blank: bool,
+    visible: bool,
+    empty: bool,
+}
+
+impl Beginning {
+    fn or(self, other: Self) -> Self {
+        Self { blank: self.blank || other.blank, visible: self.visible || other.visible, empty: self.empty || other.empty }
+    }
+}
+
+fn beginning(hir: &Hir) -> Beginning {
+    let with =
+        |byte: u8| if BLANKS.contains(&byte) { Beginning { blank: true, ..Default::default() } } else { Beginning { visible: true, ..Default::default() } };
+    let empty = Beginning { empty: true, ..Default::default() };
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => empty,
+        HirKind::Literal(literal) => literal.0.first().map_or(empty, |byte| with(*byte)),
+        HirKind::Class(Class::Bytes(class)) => class.iter().flat_map(|range| range.start()..=range.end()).map(with).fold(Beginning::default(), Beginning::or),
+        HirKind::Class(Class::Unicode(_)) => Beginning { blank: true, visible: true, empty: false },
+        HirKind::Repetition(repeat) => {
+            let sub = beginning(&repeat.sub);
+            Beginning { empty: sub.empty || repeat.min == 0, ..sub }
+        }
+        HirKind::Capture(group) => beginning(&group.sub),
+        HirKind::Concat(parts) => parts.iter().fold(empty, |all, part| if all.empty { Beginning { empty: false, ..all }.or(beginning(part)) } else { all }),
+        HirKind::Alternation(branches) => branches.iter().map(beginning).fold(Beginning::default(), Beginning::or),
+    }
+}
+
+fn is_anchored(hir: &Hir) -> bool {
+    hir.properties().look_set_prefix().contains(Look::Start)
 }
 
 /// Returns the bytes with which a match can end, for a pattern anchored at the end.

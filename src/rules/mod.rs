@@ -29,13 +29,14 @@ mod program;
 mod prove;
 mod set;
 mod shelf;
+mod signs;
 mod source;
 pub mod spec;
 mod state;
 
 pub use builtin::{Examples, builtin_files, entries_with, leads as compiled_leads, literals as compiled_literals};
-pub use clue::{Clue, Clues};
-pub use ends::{PLACES, first_visible, is_indented, place, placed};
+pub use clue::{Clue, Clues, Looks};
+pub use ends::{Margin, PLACES, first_visible, is_indented, place, placed};
 pub use entries::Entries;
 pub use entry::{Before, Cancel, Entry, Family, Fault, Kind, Labels, Machine, Note, Region, Row, Verdicts};
 pub use files::{FILES as BUILTIN_FILES, WARNINGS as WARNING_FILE};
@@ -46,8 +47,9 @@ pub use parsed::Problem;
 pub use pattern::{Groups, Pattern};
 pub use prove::longest_required_literal;
 pub use set::RuleSet;
-pub use spec::{ExampleSpec, FactKind, Take};
-pub use state::State;
+pub use signs::Signs;
+pub use spec::{ExampleSpec, FactKind, Table, Take};
+pub use state::{Shown, State};
 
 /// Most entries that one literal may lead to; bounds the cost of a candidate line.
 pub const MAX_ENTRIES_PER_LITERAL: usize = 8;

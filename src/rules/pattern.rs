@@ -15,6 +15,7 @@ use super::program::{MAX_NAMED, Program, Slots, UNSET};
 use super::prove::required_words;
 use super::shelf::Form;
 use super::source::{self, NOTHING, parsed};
+use super::state::Shown;
 
 /// Largest compiled size of one pattern, in bytes.
 pub const MAX_PATTERN_BYTES: usize = 2 << 20;
@@ -170,9 +171,24 @@ impl Pattern {
         self.compiled().may_end(last)
     }
 
-    /// [`is_match`](Self::is_match) for a text whose ends are known to allow a match.
-    pub fn decides(&self, text: &[u8]) -> bool {
-        self.decide(self.compiled(), text)
+    /// [`is_match`](Self::is_match) for a text whose signs are known.
+    #[must_use]
+    pub fn takes(&self, text: Shown) -> bool {
+        let compiled = self.compiled();
+        compiled.may_match(text.bytes, text.lead) && compiled.may_be_in(text.signs) && self.decide(compiled, text.bytes)
+    }
+
+    /// [`takes`](Self::takes) for a text whose ends are known to allow a match.
+    #[must_use]
+    pub fn decides(&self, text: Shown) -> bool {
+        let compiled = self.compiled();
+        compiled.may_be_in(text.signs) && self.decide(compiled, text.bytes)
+    }
+
+    /// Whether a text that is indented, or not, may match.
+    #[must_use]
+    pub fn may_stand(&self, indented: bool) -> bool {
+        self.compiled().may_stand(indented)
     }
 
     /// Whether a text with this last byte may match only with blanks behind it.
@@ -182,9 +198,10 @@ impl Pattern {
     }
 
     /// Whether the pattern matches in `text` with the blanks behind it that the pattern asks for: a line has lost its own.
-    pub fn is_match_padded(&self, text: &[u8]) -> bool {
+    #[must_use]
+    pub fn takes_padded(&self, text: Shown) -> bool {
         let compiled = self.compiled();
-        self.paddings(text).any(|padded| self.decide(compiled, &padded))
+        compiled.may_be_in(text.signs) && self.paddings(text.bytes).any(|padded| self.decide(compiled, &padded))
     }
 
     /// Returns the text with blanks behind it, if the pattern may ask for some.

@@ -3,12 +3,32 @@
 
 use std::sync::OnceLock;
 
-use super::ends::{PLACES, place, placed};
+use super::ends::{PLACES, first_visible, is_indented, place, placed};
 use super::entry::Row;
 use super::pattern::Pattern;
+use super::signs::Signs;
 
 /// Most rows that are told apart, one bit each; if a state has more, each row is tried.
 const MAX_TOLD: usize = 64;
+
+/// A text that several rows are shown, with what each of them asks of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'a> {
+    /// The text.
+    pub bytes: &'a [u8],
+    /// Its first visible byte.
+    pub lead: Option<u8>,
+    /// Its signs, or those of a text that holds it.
+    pub signs: Signs,
+}
+
+impl<'a> Shown<'a> {
+    /// Looks at a text; `signs`: those of the text, or of one that holds it.
+    #[must_use]
+    pub fn new(bytes: &'a [u8], signs: Signs) -> Self {
+        Self { bytes, lead: first_visible(bytes), signs }
+    }
+}
 
 /// The rows that are tried in one state.
 #[derive(Debug, Default)]
@@ -18,20 +38,28 @@ pub struct State {
     ends: OnceLock<Box<Ends>>,
 }
 
-/// The rows that a line fits, by its first visible byte and by its last byte; and
-/// those that it may fit only with blanks behind that last byte.
+/// The rows that a line fits, by its first visible byte, by whether it is indented, and by its
+/// last byte; and those that it may fit only with blanks behind that last byte.
 #[derive(Debug)]
 struct Ends {
-    first: ByByte,
-    last: ByByte,
-    padded: ByByte,
+    /// The rows that a line fits without white space at its beginning, and with it.
+    flush: u64,
+    indented: u64,
+    sets: Sets,
+    /// The three of each byte, side by side: a line asks for few bytes, and each is then at hand.
+    of: [AtByte; PLACES],
 }
 
-/// A set of rows, one bit each, for each byte. Few of the sets differ, so each is kept once.
-#[derive(Debug)]
-struct ByByte {
-    which: [u8; PLACES],
-    sets: Vec<u64>,
+/// Sets of rows, one bit each. Few of them differ, so each is kept once.
+#[derive(Debug, Default)]
+struct Sets(Vec<u64>);
+
+/// The sets of the rows that fit a byte.
+#[derive(Clone, Copy, Debug, Default)]
+struct AtByte {
+    first: u8,
+    last: u8,
+    padded: u8,
 }
 
 impl State {
@@ -48,20 +76,21 @@ impl State {
         self.has_loose
     }
 
-    /// Returns the number of the first row that takes `text`, whose first visible byte is `lead`. `plain`:
-    /// nothing begins with the line, so a loose row may take it. `rows` are all rows of the machine.
+    /// Returns the number of the first row that takes `text`. `plain`: nothing begins with
+    /// the line, so a loose row may take it. `rows` are all rows of the machine.
     #[must_use]
-    pub fn taker(&self, rows: &[Row], text: &[u8], lead: Option<u8>, plain: bool) -> Option<u16> {
+    pub fn taker(&self, rows: &[Row], text: Shown, plain: bool) -> Option<u16> {
         let may_take = |number: u16| plain || !rows[usize::from(number)].loose;
         let takes = |number: u16| may_take(number) && rows[usize::from(number)].regex.decides(text);
-        let takes_padded = |number: u16| may_take(number) && rows[usize::from(number)].regex.is_match_padded(text);
+        let takes_padded = |number: u16| may_take(number) && rows[usize::from(number)].regex.takes_padded(text);
         if self.rows.len() > MAX_TOLD {
             let first = |takes: &dyn Fn(u16) -> bool| self.rows.iter().copied().find(|&number| takes(number));
             return first(&takes).or_else(|| first(&takes_padded));
         }
         let ends = self.ends.get_or_init(|| Box::new(Ends::of(&self.rows, rows)));
-        let (begin, last) = (ends.first.of(lead), text.last().copied());
-        self.first(begin & ends.last.of(last), takes).or_else(|| self.first(begin & ends.padded.of(last), takes_padded))
+        let (begin, last) = (ends.beginning_as(text), text.bytes.last().copied());
+        let (exact, padded) = ends.ending_with(last);
+        self.first(begin & exact, takes).or_else(|| self.first(begin & padded, takes_padded))
     }
 
     /// Returns the first of the rows with the bits `fit` that takes a text.
@@ -79,38 +108,52 @@ impl State {
 
 impl Ends {
     fn of(numbers: &[u16], rows: &[Row]) -> Self {
-        let by = |fits: fn(&Pattern, Option<u8>) -> bool| {
-            ByByte::new(|byte| numbers.iter().enumerate().fold(0, |set, (bit, &number)| set | u64::from(fits(&rows[usize::from(number)].regex, byte)) << bit))
+        let those =
+            |fits: &dyn Fn(&Pattern) -> bool| (0..).zip(numbers).fold(0, |set, (bit, &number)| set | u64::from(fits(&rows[usize::from(number)].regex)) << bit);
+        let (mut of, mut sets) = ([AtByte::default(); PLACES], Sets::default());
+        for byte in placed() {
+            of[place(byte)] = AtByte {
+                first: sets.add(those(&|row| row.may_begin(byte))),
+                last: sets.add(those(&|row| row.may_end(byte))),
+                padded: sets.add(those(&|row| row.may_lack_blanks(byte))),
+            };
+        }
+        sets.0.shrink_to_fit();
+        Self { flush: those(&|row| row.may_stand(false)), indented: those(&|row| row.may_stand(true)), sets, of }
+    }
+
+    /// Returns the rows that a text fits by its beginning. (If there is none, it may have been blanks.)
+    fn beginning_as(&self, text: Shown) -> u64 {
+        let margin = match text.bytes {
+            [] => u64::MAX,
+            bytes if is_indented(bytes) => self.indented,
+            _ => self.flush,
         };
-        Self { first: by(Pattern::may_begin), last: by(Pattern::may_end), padded: by(Pattern::may_lack_blanks) }
+        self.sets.get(self.of[place(text.lead)].first) & margin
+    }
+
+    /// Returns the rows that a text fits by its last byte: as it is, or only with blanks behind it.
+    fn ending_with(&self, last: Option<u8>) -> (u64, u64) {
+        let at = self.of[place(last)];
+        (self.sets.get(at.last), self.sets.get(at.padded))
     }
 }
 
-impl ByByte {
-    fn new(set_of: impl Fn(Option<u8>) -> u64) -> Self {
-        let mut all = Self { which: [0; PLACES], sets: Vec::new() };
-        for byte in placed() {
-            let set = set_of(byte);
-            let known = all.sets.iter().position(|known| *known == set);
-            let at = known.unwrap_or_else(|| all.add(set));
-            all.which[place(byte)] = at as u8;
+impl Sets {
+    /// Returns the index of a set. If there is none left, the last set takes it in: more rows are tried than need be.
+    fn add(&mut self, set: u64) -> u8 {
+        let is_full = self.0.len() > usize::from(u8::MAX);
+        let known = self.0.iter().position(|known| *known == set);
+        match (known, self.0.last_mut()) {
+            (Some(at), _) => return at as u8,
+            (None, Some(last)) if is_full => *last |= set,
+            (None, _) => self.0.push(set),
         }
-        all.sets.shrink_to_fit();
-        all
+        (self.0.len() - 1) as u8
     }
 
-    /// Returns the index of a new set. If there is no index left, the last set takes it in: more rows are tried than need be.
-    fn add(&mut self, set: u64) -> usize {
-        let is_full = self.sets.len() > usize::from(u8::MAX);
-        match self.sets.last_mut() {
-            Some(last) if is_full => *last |= set,
-            _ => self.sets.push(set),
-        }
-        self.sets.len() - 1
-    }
-
-    fn of(&self, byte: Option<u8>) -> u64 {
-        self.sets[usize::from(self.which[place(byte)])]
+    fn get(&self, at: u8) -> u64 {
+        self.0[usize::from(at)]
     }
 }
 
@@ -119,11 +162,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_byte_has_its_set_and_one_that_finds_no_room_is_in_the_last() {
-        let few = ByByte::new(|byte| if byte == Some(b'a') { 5 } else { 2 });
-        assert_eq!((few.of(Some(b'a')), few.of(Some(b'b')), few.of(None), few.sets.len()), (5, 2, 2, 2));
-        let many = ByByte::new(|byte| byte.map_or(1 << 40, u64::from));
-        assert_eq!((many.of(Some(0)), many.of(Some(254)), many.sets.len()), (0, 254, 256));
-        assert_eq!([many.of(Some(255)), many.of(None)], [1 << 40 | 255; 2]);
+    fn each_set_is_kept_once_and_one_that_finds_no_room_is_in_the_last() {
+        let mut few = Sets::default();
+        assert_eq!([5, 2, 5].map(|set| few.add(set)), [0, 1, 0]);
+        assert_eq!((few.get(0), few.get(1), few.0.len()), (5, 2, 2));
+        let mut many = Sets::default();
+        let places: Vec<u8> = (0..256).chain([1 << 40]).map(|set| many.add(set)).collect();
+        assert_eq!((many.get(places[0]), many.get(places[254]), many.0.len()), (0, 254, 256));
+        assert_eq!([255, 256].map(|at| many.get(places[at])), [1 << 40 | 255; 2]);
     }
 }

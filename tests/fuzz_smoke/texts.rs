@@ -11,11 +11,10 @@ use siftd::core::noise::Noise;
 use siftd::core::redact::Redactor;
 use siftd::core::retry::{StructuredError, classify_structured, http_status};
 use siftd::core::signature::{Fault, normalise, normalise_explained, signature};
-use siftd::core::signs::Signs;
 use siftd::core::text::Hex;
 use siftd::core::{frames, shown};
-use siftd::rules::RuleSet;
 use siftd::rules::spec::Shape;
+use siftd::rules::{RuleSet, Signs};
 use siftd::sinks::human::{Paint, github, pretty, sanitise, unix};
 use siftd::sinks::record::{Envelope, write};
 
@@ -59,7 +58,7 @@ fn decoded(line: &[u8]) {
     let pairs = logfmt(line, NOW).unwrap_or_default();
     assert!(pairs.message.iter().chain(&pairs.error).all(|(from, to)| line.get(*from..*to).is_some()));
     let _ = (json(line, NOW), cri(line, NOW), loose_level(line), level_word(line), parse_any_time(line, NOW));
-    let _ = (shown::reads_as_code(line, &Signs::of(line)), shown::stands_alone(line));
+    let _ = (shown::reads_as_code(line, Signs::of(line)), shown::stands_alone(line));
     for shape in [Shape::Python, Shape::Call, Shape::Place] {
         let text = String::from_utf8_lossy(line);
         assert!(frames::read(shape, &text).function.len() <= text.len());

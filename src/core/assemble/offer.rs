@@ -231,7 +231,7 @@ fn offer_machines(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: 
 /// Whether the trace takes `part` of the line. `plain`: nothing begins with it.
 fn takes(cx: &Context, trace: &mut OpenTrace, line: &Line, (part, plain): (&[u8], bool)) -> bool {
     let limits = &cx.engine.limits;
-    let is_taken = trace.offer(&cx.engine.rules.entries, part, line.place.num, plain);
+    let is_taken = trace.offer(&cx.engine.rules.entries, line, part, plain);
     if is_taken {
         trace.push(line, part, limits.max_trace_lines, limits.max_trace_bytes);
     }

@@ -108,11 +108,7 @@ impl KeyBlock {
     #[must_use]
     pub fn around<'a, 'b>(lines: impl Iterator<Item = &'a [u8]>, before: impl Iterator<Item = Cow<'b, [u8]>>) -> Self {
         let mut first = lines.take(2).map(printable);
-        let suspect = first.find(|line| match Shape::of(line) {
-            Shape::Bare { bytes, .. } | Shape::Quoted { bytes } => bytes >= MIN_BODY_BYTES,
-            Shape::Empty | Shape::Header => true,
-            Shape::Checksum { .. } | Shape::Other => false,
-        });
+        let suspect = first.find(|line| may_hold_part(line) && Shape::of(line).may_be_inside());
         suspect.map(|line| Self::left_open(&line, before)).unwrap_or_default()
     }
 
@@ -202,6 +198,15 @@ impl Open {
 }
 
 impl Shape {
+    /// Whether a line of this shape, without the lines before it, may be inside a block.
+    fn may_be_inside(self) -> bool {
+        match self {
+            Self::Bare { bytes, .. } | Self::Quoted { bytes } => bytes >= MIN_BODY_BYTES,
+            Self::Empty | Self::Header => true,
+            Self::Checksum { .. } | Self::Other => false,
+        }
+    }
+
     fn of(line: &str) -> Self {
         let bare = core_of(line);
         if bare.is_empty() {
@@ -219,10 +224,7 @@ impl Shape {
             let is_checksum = text.len() == 5 && text.starts_with('=');
             return if is_checksum { Self::Checksum { words: words(before) } } else { Self::Bare { words: words(before), bytes: text.len() } };
         }
-        let [one, two, three] = HEADERS.map(|header| header[0]);
-        let is_header = |at: usize| HEADERS.iter().any(|header| bare.as_bytes()[at..].starts_with(header));
-        let has_header = memchr::memchr3_iter(one, two, three, bare.as_bytes()).any(is_header);
-        if has_header { Self::Header } else { Self::Other }
+        if has_header(bare.as_bytes()) { Self::Header } else { Self::Other }
     }
 
     /// Returns the shape if the line's last word, `text`, is one that only a key has.
@@ -236,6 +238,29 @@ impl Shape {
     }
 }
 
+/// Whether the line may have a shape that [`may_be_inside`](Shape::may_be_inside) a block: most lines
+/// have no header, and no run of base64 that is long enough and has a capital.
+fn may_hold_part(line: &str) -> bool {
+    core_of(line).is_empty() || has_run(line.as_bytes()) || has_header(line.as_bytes())
+}
+
+fn has_run(text: &[u8]) -> bool {
+    let bytes_before = |at: usize| text[..at].iter().rev().take(MIN_BODY_BYTES).take_while(|byte| is_base64(**byte)).count();
+    let bytes_from = |at: usize| text[at..].iter().take(MIN_BODY_BYTES).take_while(|byte| is_base64(**byte)).count();
+    let is_in_run = |at: usize| text[at].is_ascii_uppercase() && bytes_before(at) + bytes_from(at) >= MIN_BODY_BYTES;
+    // Whether a piece of fixed length has a capital is told in a few steps.
+    let (pieces, rest) = text.as_chunks::<MIN_BODY_BYTES>();
+    let has_capital = |piece: &[u8; MIN_BODY_BYTES]| piece.iter().fold(false, |any, byte| any | byte.is_ascii_uppercase());
+    let mut with_capital = (0..).step_by(MIN_BODY_BYTES).zip(pieces).filter(|(_, piece)| has_capital(piece));
+    with_capital.any(|(from, piece)| (from..from + piece.len()).any(is_in_run)) || (text.len() - rest.len()..text.len()).any(is_in_run)
+}
+
+fn has_header(text: &[u8]) -> bool {
+    let [one, two, three] = HEADERS.map(|header| header[0]);
+    let is_header = |at: usize| HEADERS.iter().any(|header| text[at..].starts_with(header));
+    memchr::memchr3_iter(one, two, three, text).any(is_header)
+}
+
 /// Returns the line without the blanks, frames and signs of a string that it begins and ends with.
 fn core_of(line: &str) -> &str {
     line.trim_matches(|c: char| c.is_whitespace() || matches!(c, '|' | '>' | '"' | '\'' | ',' | '+'))
@@ -244,6 +269,9 @@ fn core_of(line: &str) -> &str {
 /// Returns what stands before the last word, and the word without the escapes of line ends, which are no base64.
 fn last_word(bare: &str) -> (&str, &str) {
     let (before, mut word) = bare.split_at(memchr::memrchr2(b' ', b'\t', bare.as_bytes()).map_or(0, |blank| blank + 1));
+    if !word.ends_with(['n', 'r', '\\']) {
+        return (before, word);
+    }
     for escape in [r"\n", r"\r", "\\"] {
         while let Some(shorter) = word.strip_suffix(escape) {
             word = shorter;

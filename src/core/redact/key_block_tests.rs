@@ -66,3 +66,29 @@ fn a_block_is_found_by_the_lines_before() {
         assert_eq!(block.holds(body), *is_secret, "{before:?}");
     }
 }
+
+/// The lines around an event are read only if one of them may be inside a block; the cheap test comes first.
+#[test]
+fn the_cheap_test_rules_out_no_part_of_a_block() {
+    let keys = [
+        "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcw",
+        "AoIBAQC7VJTUt9Us8cKj",
+        "aaaaaaaaaaaaaaa",
+        "Aaaaaaaaaaaaaaa1",
+        "aaaaaaaaaaaaaaa1A",
+        "/home/ann/App1/x",
+        "A",
+        "=Ab1c",
+    ];
+    let around = ["", " ", "web_1  | ", "key=", "\"", "'", "\\n", "\\", "`", ".", "Comment: ", "Proc-Type: 4", "at App.main(", ", "];
+    let (mut inside, mut ruled_out) = (0, 0);
+    for (before, key, after) in around.iter().flat_map(|before| keys.iter().flat_map(move |key| around.map(|after| (before, key, after)))) {
+        for line in [format!("{before}{key}{after}"), format!("a line of text {before}{key}{after}"), format!("{before}{after} x")] {
+            let is_inside = Shape::of(&line).may_be_inside();
+            assert!(may_hold_part(&line) || !is_inside, "{line}");
+            inside += usize::from(is_inside);
+            ruled_out += usize::from(!may_hold_part(&line));
+        }
+    }
+    assert!(inside > 100 && ruled_out > 100, "{inside} {ruled_out}");
+}

@@ -44,7 +44,8 @@ pub fn stands_alone(line: &[u8]) -> bool {
             let word = memchr::memchr(b' ', text).unwrap_or(text.len());
             line.len() - text.len() + word <= 12 && CARGO_STEPS.iter().any(|step| text.starts_with(step))
         }
-        _ => text.starts_with("\u{2713} ".as_bytes()) || text.starts_with("\u{2714} ".as_bytes()),
+        0xe2 => text.starts_with("\u{2713} ".as_bytes()) || text.starts_with("\u{2714} ".as_bytes()),
+        _ => false,
     }
 }
 
@@ -74,10 +75,12 @@ pub fn is_overwritten(raw: &[u8]) -> bool {
 /// Whether such a mark may stand in the text, behind whatever precedes it. Most lines have no sign of one, and need not be decoded to tell.
 #[must_use]
 pub fn may_begin_step(text: &[u8]) -> bool {
-    memchr::memchr3_iter(b'#', b':', b'_', text).any(|at| {
-        let (before, behind) = text.split_at(at);
-        let is_group = || [&b"##["[..], b"::group::", b"::endgroup::"].iter().any(|mark| behind.starts_with(mark));
-        is_group() || behind[0] == b'_' && (before.ends_with(b"section") || before.ends_with(b"travis"))
+    // Most of these bytes stand in names and places, which the next or the last one tells.
+    memchr::memchr3_iter(b'#', b':', b'_', text).any(|at| match text.split_at(at) {
+        (_, [b'#', b'#', b'[', ..]) => true,
+        (_, behind @ [b':', b':', b'e' | b'g', ..]) => behind.starts_with(b"::group::") || behind.starts_with(b"::endgroup::"),
+        (before @ [.., b'n' | b's'], [b'_', ..]) => before.ends_with(b"section") || before.ends_with(b"travis"),
+        _ => false,
     })
 }
 

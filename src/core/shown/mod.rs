@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use aho_corasick::AhoCorasick;
 
 use super::gate::Gate;
-use super::signs::Signs;
+use crate::rules::Signs;
 
 mod call;
 mod diagnosed;
@@ -21,7 +21,7 @@ pub use prompt::{is_of_host, is_prompt, may_be_prompt, resembles_prompt};
 /// Whether `line` (prefix removed) reads as source code or a comment rather than
 /// as a message. `signs` are those of the line, or of a text that holds it.
 #[must_use]
-pub fn reads_as_code(line: &[u8], signs: &Signs) -> bool {
+pub fn reads_as_code(line: &[u8], signs: Signs) -> bool {
     if signs.has(b':') && diagnosed::is_diagnosed(line) {
         return false;
     }
@@ -37,7 +37,7 @@ pub fn reads_as_code(line: &[u8], signs: &Signs) -> bool {
 }
 
 /// Whether the line has a shape of code that needs no words of a language.
-fn is_statement(text: &[u8], signs: &Signs, marked: bool, indented: bool) -> bool {
+fn is_statement(text: &[u8], signs: Signs, marked: bool, indented: bool) -> bool {
     (signs.has(b':') && field::is_field(text, marked || indented))
         || ((marked || indented) && signs.has(b'=') && (field::is_assigned(text) || field::is_argument(text)))
         || (signs.has(b'{') && field::is_element(text))
@@ -314,7 +314,7 @@ fn holds(text: &[u8], part: &[u8]) -> bool {
 }
 
 /// Whether the line holds a call or a construct that no message would spell out.
-fn has_code_inside(text: &[u8], signs: &Signs) -> bool {
+fn has_code_inside(text: &[u8], signs: Signs) -> bool {
     let compares = || signs.has(b'=') && holds(text, b"== ");
     if !signs.has(b'(') && !signs.has(b';') && !ends_as_code(text) && !compares() {
         return false;
@@ -355,7 +355,7 @@ mod tests {
             "} catch (Exception e) { LOG.error(\"failed to parse\", e); throw new RuntimeException(e); }",
         ];
         for line in code {
-            assert!(reads_as_code(line.as_bytes(), &Signs::of(line.as_bytes())), "{line}");
+            assert!(reads_as_code(line.as_bytes(), Signs::of(line.as_bytes())), "{line}");
         }
         let messages = [
             "error: something broke",
@@ -374,7 +374,7 @@ mod tests {
             "Error: connect ECONNREFUSED 127.0.0.1:5432",
         ];
         for line in messages {
-            assert!(!reads_as_code(line.as_bytes(), &Signs::of(line.as_bytes())), "{line}");
+            assert!(!reads_as_code(line.as_bytes(), Signs::of(line.as_bytes())), "{line}");
         }
     }
 }

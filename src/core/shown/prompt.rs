@@ -55,7 +55,7 @@ pub fn resembles_prompt(text: &[u8]) -> bool {
 #[must_use]
 pub fn may_be_prompt(text: &[u8]) -> bool {
     let is_parted = |at: usize| text.get(at + 1).is_none_or(|next| *next == b' ');
-    memchr::memchr3_iter(b'$', b'#', b'%', text).any(is_parted) || memchr::memchr(b'>', text).is_some_and(|at| is_parted(at) || text[..at].contains(&b'\\'))
+    memchr::memchr3_iter(b'$', b'#', b'%', text).any(is_parted) || memchr::memchr_iter(b'>', text).any(|at| is_parted(at) || text[..at].contains(&b'\\'))
 }
 
 /// Whether the text begins with a prompt that names the host: no program prints such a line among its own. Bash

@@ -1,7 +1,7 @@
 //! A verb with a quoted text, a line of a page, a statement with a comment after it. Takes one line (mark removed, trimmed).
 
 use super::call::{has_colon, quote_end};
-use crate::core::signs::Signs;
+use crate::rules::Signs;
 
 /// Verbs that take a text without brackets, in shells, Ruby, Perl, PHP, OCaml, SQL.
 const VERBS: &[&[u8]] = &[
@@ -47,7 +47,7 @@ const VERBS: &[&[u8]] = &[
 
 /// Whether the line is a verb with nothing but a quoted text after it: `echo "error: …" >&2`,
 /// `raise ArgumentError, "…"`, `[ -f x ] || echo "…"`.
-pub fn is_said(text: &[u8], signs: &Signs) -> bool {
+pub fn is_said(text: &[u8], signs: Signs) -> bool {
     let to_stderr = text.ends_with(b">&2") && (text.starts_with(b"echo ") || text.starts_with(b"printf "));
     if to_stderr || !signs.has_quote() {
         return to_stderr;
@@ -145,7 +145,7 @@ pub fn is_markup(text: &[u8]) -> bool {
 
 /// Whether the line is of a list of changes, which ends with the number of its
 /// request or begins with a link to its commit, or is the target of a link.
-pub fn is_change(text: &[u8], signs: &Signs) -> bool {
+pub fn is_change(text: &[u8], signs: Signs) -> bool {
     if !signs.has(b'#') && !signs.has(b'[') {
         return false;
     }
@@ -166,7 +166,7 @@ pub fn is_change(text: &[u8], signs: &Signs) -> bool {
 }
 
 /// Whether the line is a statement with a comment after it: `x(); // error: …`.
-pub fn has_comment(text: &[u8], signs: &Signs) -> bool {
+pub fn has_comment(text: &[u8], signs: Signs) -> bool {
     let is_hashed =
         || mark(text, b"; # ", 2).is_some() || mark(text, b"  # ", 2).is_some_and(|at| matches!(text[..at].trim_ascii_end(), [.., b')' | b':' | b',' | b']']));
     let is_slashed = || mark(text, b" // ", 1).is_some_and(|at| matches!(text[..at].trim_ascii_end(), [.., b';' | b')' | b'{' | b'}' | b',']));
@@ -196,10 +196,10 @@ mod tests {
             "[Error]: https://example.com/struct.Error.html",
             "[error]: #error-events",
         ] {
-            assert!(is_change(line.as_bytes(), &Signs::of(line.as_bytes())), "{line}");
+            assert!(is_change(line.as_bytes(), Signs::of(line.as_bytes())), "{line}");
         }
         for line in ["[error]: connection refused", "error: 3 (#)", "[ERROR] see https://example.com (#x)", "failed: job (#12) is gone", ")", "(#)"] {
-            assert!(!is_change(line.as_bytes(), &Signs::of(line.as_bytes())), "{line}");
+            assert!(!is_change(line.as_bytes(), Signs::of(line.as_bytes())), "{line}");
         }
     }
 
@@ -212,10 +212,10 @@ mod tests {
             "RAISE EXCEPTION 'error: bad';",
             "die \"error: $!\\n\" unless $ok;",
         ] {
-            assert!(is_said(line.as_bytes(), &Signs::of(line.as_bytes())), "{line}");
+            assert!(is_said(line.as_bytes(), Signs::of(line.as_bytes())), "{line}");
         }
         for line in ["exec \"foo\": error: bad", "fail \"x\" because of it", "error: x || \"y\""] {
-            assert!(!is_said(line.as_bytes(), &Signs::of(line.as_bytes())), "{line}");
+            assert!(!is_said(line.as_bytes(), Signs::of(line.as_bytes())), "{line}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! One machine that competes for a trace: which rows have taken which lines, and how many lines belong to it.
 
 use super::{Entries, Kind, LeadIn, Line, Machine, TYPICAL_LINES, Take, View};
-use crate::rules::{Row, State, first_visible};
+use crate::rules::{Row, Shown, Signs, State};
 
 /// Maximum number of lines that a machine takes on trial before it gives up.
 const MAX_TRIAL_LINES: usize = 60;
@@ -45,10 +45,9 @@ pub(super) fn machine(entries: &Entries, entry: u16) -> Option<&Machine> {
     }
 }
 
-/// Returns the first row of `machine` that takes `text` in `state`; `lead` is the first visible
-/// byte of the text. `plain`: nothing begins with the text, so a loose row may take it.
-fn step(machine: &Machine, state: u8, text: &[u8], lead: Option<u8>, plain: bool) -> Option<u16> {
-    machine.rows_of.get(usize::from(state))?.taker(&machine.rows, text, lead, plain)
+/// Returns the first row of `machine` that takes `text` in `state`. `plain`: nothing begins with the text, so a loose row may take it.
+fn step(machine: &Machine, state: u8, text: Shown, plain: bool) -> Option<u16> {
+    machine.rows_of.get(usize::from(state))?.taker(&machine.rows, text, plain)
 }
 
 /// Returns the row with which `machine`, that of `entry`, begins at the
@@ -61,7 +60,7 @@ pub fn start_row<'m>(machine: &'m Machine, entry: u16, line: &Line, view: View) 
 
 fn start_number(machine: &Machine, entry: u16, line: &Line, view: View) -> Option<u16> {
     let part = view.of(line);
-    line.start(entry, line.text.len() - part.len(), || step(machine, 0, part, first_visible(part), false))
+    line.start(entry, line.text.len() - part.len(), || step(machine, 0, Shown::new(part, line.signs()), false))
 }
 
 /// Returns what precedes the head in the part of `line` that `view` shows:
@@ -80,7 +79,7 @@ pub fn lead_in(entries: &Entries, rivals: &[u16], line: &Line, view: View) -> Le
 /// Whether `machine` can begin with `text`.
 #[must_use]
 pub fn starts(machine: &Machine, text: &[u8]) -> bool {
-    step(machine, 0, text, first_visible(text), false).is_some()
+    step(machine, 0, Shown::new(text, Signs::of(text)), false).is_some()
 }
 
 /// Makes room for the rows of a typical trace, the first `lead` lines of which have no row.
@@ -114,16 +113,16 @@ impl Rival {
         self.alive = number.is_some_and(|number| self.go_on(machine, number, view.of(line), line.place.num));
     }
 
-    /// Takes the line if a row does; `lead` is its first visible byte. `repeats`: the head says the same.
-    pub(super) fn advance(&mut self, entries: &Entries, (text, lead): (&[u8], Option<u8>), num: u64, plain: bool, repeats: bool) -> bool {
+    /// Takes the line if a row does. `repeats`: the head says the same.
+    pub(super) fn advance(&mut self, entries: &Entries, text: Shown, num: u64, plain: bool, repeats: bool) -> bool {
         let Some(machine) = machine(entries, self.entry) else { return false };
         if self.seen >= MAX_SEEN_LINES {
             return false;
         }
-        let Some(number) = step(machine, self.state, text, lead, plain) else { return false };
+        let Some(number) = step(machine, self.state, text, plain) else { return false };
         // No error is its own cause: this is the same error a second time.
         let comes_again = repeats && self.has_frame && machine.rows[usize::from(number)].take == Take::Exception;
-        !comes_again && self.go_on(machine, number, text, num)
+        !comes_again && self.go_on(machine, number, text.bytes, num)
     }
 
     /// Takes the line with row `number`, unless that ends the trace.

@@ -1,7 +1,7 @@
 //! The alternatives to which no word leads. The ends of a text rule most of them out: two lookups do so for all at once.
 
 use super::Ends;
-use crate::rules::{Clue, PLACES, place, placed};
+use crate::rules::{Looks, PLACES, place, placed};
 
 /// Alternatives without words, one bit for each.
 pub(super) struct Wordless {
@@ -12,24 +12,27 @@ pub(super) struct Wordless {
     /// For each byte, the set of those that a text fits with it as its first visible byte, or as its last byte.
     first: Vec<u64>,
     last: Vec<u64>,
-    /// The set of those that a text fits which is not indented.
+    /// The sets of those that a text fits which is not indented, or is.
     flush: Vec<u64>,
+    indented: Vec<u64>,
 }
 
 impl Wordless {
-    /// Takes numbered clues, in ascending order.
-    pub(super) fn new(clues: &[(u32, &Clue)]) -> Self {
-        let width = clues.len().div_ceil(u64::BITS as usize);
-        let (mut first, mut last, mut flush) = (vec![0; PLACES * width], vec![0; PLACES * width], vec![0; width]);
-        for (at, (_, clue)) in clues.iter().enumerate() {
+    /// Takes what each shows, by its number, in ascending order.
+    pub(super) fn new(all: &[(u32, &Looks)]) -> Self {
+        let width = all.len().div_ceil(u64::BITS as usize);
+        let (mut first, mut last) = (vec![0; PLACES * width], vec![0; PLACES * width]);
+        let (mut flush, mut indented) = (vec![0; width], vec![0; width]);
+        for (at, (_, looks)) in all.iter().enumerate() {
             let (word, bit) = (at / u64::BITS as usize, 1_u64 << (at % u64::BITS as usize));
             for byte in placed() {
-                first[place(byte) * width + word] |= if clue.begins(byte) { bit } else { 0 };
-                last[place(byte) * width + word] |= if clue.ends(byte) { bit } else { 0 };
+                first[place(byte) * width + word] |= if looks.begins(byte) { bit } else { 0 };
+                last[place(byte) * width + word] |= if looks.ends(byte) { bit } else { 0 };
             }
-            flush[word] |= if clue.needs_indent() { 0 } else { bit };
+            flush[word] |= if looks.margin().fits(false) { bit } else { 0 };
+            indented[word] |= if looks.margin().fits(true) { bit } else { 0 };
         }
-        Self { numbers: clues.iter().map(|(number, _)| *number).collect(), width, first, last, flush }
+        Self { numbers: all.iter().map(|(number, _)| *number).collect(), width, first, last, flush, indented }
     }
 
     /// Calls `ask` with the number of each alternative that one of these texts fits, in ascending order.
@@ -37,7 +40,7 @@ impl Wordless {
         for word in 0..self.width {
             let fits = |ends: &Ends| {
                 let fit = self.first[place(ends.first) * self.width + word] & self.last[place(ends.last) * self.width + word];
-                if ends.indented { fit } else { fit & self.flush[word] }
+                fit & if ends.indented { self.indented[word] } else { self.flush[word] }
             };
             let mut left = texts.iter().fold(0, |all, ends| all | fits(ends));
             while left != 0 {

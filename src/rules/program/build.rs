@@ -266,7 +266,10 @@ impl Builder {
         let number = self.runs.len() as u16;
         let at = self.push(Step::Run(number))?;
         let (min, max) = (repetition.min, repetition.max.unwrap_or(u32::MAX));
-        self.runs.push(Run { after: at + 1, set, min, max, lazy: !repetition.greedy, ahead: (NOTHING, NOTHING), exact: false, stop });
+        // Where a run ends decides what the groups hold, but not whether there is a match. That of few bytes mostly ends where
+        // what follows begins; that of nearly all bytes would go far beyond.
+        let lazy = !repetition.greedy && (self.wanted == Wanted::Groups || stop.is_some());
+        self.runs.push(Run { after: at + 1, set, min, max, lazy, ahead: (NOTHING, NOTHING), exact: false, stop });
         Some(())
     }
 
