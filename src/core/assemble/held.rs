@@ -80,6 +80,9 @@ impl Held {
     /// Takes back what `is_meant`: it is no error.
     fn take(&mut self, is_meant: impl Fn(&Waiting) -> bool) {
         self.has_passed = true;
+        if self.queue.is_empty() {
+            return;
+        }
         let (meant, left): (VecDeque<Waiting>, _) = std::mem::take(&mut self.queue).into_iter().partition(is_meant);
         self.queue = left;
         let room = if self.keeps { MAX_EVENTS - self.taken.len() } else { 0 };
