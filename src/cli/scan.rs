@@ -211,7 +211,7 @@ impl Job {
         result.or_else(|error| if is_open && error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
     }
 
-    /// Reports an input that cannot be read; the others continue.
+    /// Reports an input that is not read at all; the others continue.
     fn refuse(&self, trouble: &Trouble) {
         self.unopened.fetch_add(1, Ordering::Relaxed);
         self.tell(trouble);

@@ -20,6 +20,7 @@ use super::shown;
 use super::transcript::{Read, Transcript};
 use super::visible::visible;
 
+mod ending;
 mod envelope;
 mod raw;
 mod records;
@@ -115,7 +116,7 @@ impl Stream {
     }
 
     /// Says which command prints the text. What a test runner's tests print is judged by its verdict, as after `$ npm test`;
-    /// any other command may run one. What its passes take back is kept for [`give_back`](Self::give_back).
+    /// any other command may run one, also one that is not known (empty). What its passes take back is kept for [`give_back`](Self::give_back).
     #[must_use]
     pub fn of_command(mut self, command: &str) -> Self {
         self.assembler.open_for(&Context::of(&self.engine, &self.origin), command);
@@ -175,46 +176,6 @@ impl Stream {
             self.buffer.done(&framed);
         }
         self.buffer.wait_for(lines);
-    }
-
-    /// Ends the stream.
-    pub fn finish(&mut self, now: Timestamp, out: &mut Vec<Event>) {
-        self.finish_as(false, now, out);
-    }
-
-    /// Ends the stream of a command that has passed by what another output of it says: what waits for a verdict is no error.
-    pub fn finish_passed(&mut self, now: Timestamp, out: &mut Vec<Event>) {
-        self.finish_as(true, now, out);
-    }
-
-    /// Whether tests have passed by what the text says.
-    #[must_use]
-    pub fn has_passed(&self) -> bool {
-        self.assembler.has_passed()
-    }
-
-    /// Returns the first errors that were taken back because tests passed, if the stream [keeps](Self::of_command) them:
-    /// for a command that has failed although nothing else says why.
-    pub fn give_back(&mut self) -> Vec<Event> {
-        let events = self.assembler.give_back();
-        self.counts.events += events.len() as u64;
-        events
-    }
-
-    fn finish_as(&mut self, passed: bool, now: Timestamp, out: &mut Vec<Event>) {
-        self.end_head(now, out);
-        self.end_line(now, out);
-        self.finish_records(now, out);
-        let events = out.len();
-        for piece in std::mem::take(&mut self.pieces) {
-            self.whole_piece(piece, now, out);
-        }
-        let cx = Context { back: self.buffer.look_back(self.counts.lines + 1), ..Context::of(&self.engine, &self.origin) };
-        self.assembler.finish(&cx, now, passed, out);
-        let end = self.buffer.end();
-        let at_end = Raw { bytes: &self.buffer.bytes[..end], from: end, to: end, num: self.counts.lines + 1, truncated: false };
-        self.add_context(&at_end, &mut out[events..]);
-        self.counts.events += (out.len() - events) as u64;
     }
 
     /// Returns the time at which something open is due to be published.

@@ -2,7 +2,7 @@
 //! of a region with verdicts wait for the next one: a pass drops them, anything else releases them. A test runner's own
 //! events wait for no verdict, only for the events before them: all come out in the order of their lines. Nothing waits
 //! for longer than [`Patience::Verdict`], or than [`Patience::Long`] where nothing says yet that tests run, nor behind
-//! more than [`MAX_EVENTS`] others. Block boundaries decide nothing here; of the pauses, only these release events.
+//! more than [`MAX_EVENTS`] others, there [`MAX_UNSURE_EVENTS`]. Block boundaries decide nothing here; of the pauses, only these release events.
 
 use std::collections::VecDeque;
 
@@ -26,9 +26,10 @@ const MAX_UNSURE_EVENTS: usize = 32;
 #[derive(Default)]
 pub(super) struct Held {
     queue: VecDeque<Waiting>,
-    /// What passes took back, if that is kept.
+    /// What passes took back, if that is kept; at most [`MAX_EVENTS`].
     taken: Vec<Event>,
     keeps: bool,
+    /// Whether a pass has been said of anything.
     has_passed: bool,
 }
 
