@@ -209,6 +209,8 @@ pub struct Region {
     pub implied: Option<u32>,
     /// Whether the line that opens the region stands below what the first of its tests printed.
     pub late: bool,
+    /// Whether what runs in the region may fail, and its verdicts say nothing of tests.
+    pub allowed: bool,
     /// Whether only the region's own weak traces are tried in it.
     pub absorb: bool,
     /// Whether only the region's end is looked for in it.

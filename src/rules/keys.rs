@@ -7,7 +7,7 @@ pub(super) fn of(table: Table) -> &'static [&'static str] {
     match table {
         Table::Border => &[],
         Table::Noise => &["reason", "block", "undecided", "examples"],
-        Table::Region => &["open", "close", "max_lines", "implied", "late", "absorb", "seal", "pass", "fail", "examples"],
+        Table::Region => &["open", "close", "max_lines", "implied", "late", "allowed", "absorb", "seal", "pass", "fail", "examples"],
         Table::Trace => {
             &["rows", "before", "above", "stop", "region", "needs_frame", "crash_last", "once", "shows_commands", "generic", "code", "fault", "examples"]
         }
@@ -18,7 +18,7 @@ pub(super) fn of(table: Table) -> &'static [&'static str] {
 }
 
 /// Number of keys.
-const KEYS: usize = 32;
+const KEYS: usize = 33;
 
 /// Returns each key, and whether it is given.
 pub(super) fn given(spec: &EntrySpec) -> [(&'static str, bool); KEYS] {
@@ -47,6 +47,7 @@ pub(super) fn given(spec: &EntrySpec) -> [(&'static str, bool); KEYS] {
         ("max_lines", spec.max_lines.is_some()),
         ("implied", spec.implied.is_some()),
         ("late", spec.late),
+        ("allowed", spec.allowed),
         ("absorb", spec.absorb),
         ("seal", spec.seal),
         ("pass", spec.pass.is_some()),

@@ -224,6 +224,7 @@ impl<'k> Reader<'k> {
             max_lines: spec.max_lines.unwrap_or_default(),
             implied: spec.implied,
             late: spec.late,
+            allowed: spec.allowed,
             absorb: spec.absorb,
             seal: spec.seal,
             verdicts,

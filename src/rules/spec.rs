@@ -196,6 +196,9 @@ pub struct EntrySpec {
     /// Whether the region's first line stands below what the first of its tests printed.
     #[serde(default)]
     pub late: bool,
+    /// Whether what runs in the region may fail: its verdicts are about that alone, and say nothing of tests.
+    #[serde(default)]
+    pub allowed: bool,
     /// Whether the region owns everything in it: only its own weak traces are tried.
     #[serde(default)]
     pub absorb: bool,

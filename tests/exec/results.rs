@@ -271,4 +271,6 @@ fn a_verdict_on_one_output_is_about_both() {
     assert_eq!(run("agent", "running 1 test\ntest cart ... ok\n\ntest result: ok. 1 passed; 0 failed", 0, 0), 0);
     assert_eq!(run("pytest", "8 passed in 0.10s", 3, 3), 2);
     assert_eq!(run("pytest", "collected 8 items", 0, 65), 2);
+    // That a command was allowed to fail says nothing of tests.
+    assert_eq!(run("deploy", "$ diff a b || true\nerror: no a\n$ make", 0, 65), 2);
 }

@@ -29,7 +29,7 @@ pub(super) struct Held {
     /// What passes took back, if that is kept; at most [`MAX_EVENTS`].
     taken: Vec<Event>,
     keeps: bool,
-    /// Whether a pass has been said of anything.
+    /// Whether tests have passed by what has been read.
     has_passed: bool,
 }
 
@@ -59,6 +59,8 @@ struct Judged {
     since: (u64, u32),
     is_passed: bool,
     is_end: bool,
+    /// Whether it is about tests, and not about a command that may fail.
+    is_of_tests: bool,
 }
 
 impl Held {
@@ -73,6 +75,7 @@ impl Held {
         let is_about = |waiting: &Waiting| waiting.head > judged.since && waiting.event.line_num <= num && waiting.writer.may_be(judged.writer);
         let is_meant = |waiting: &Waiting| !waiting.is_certain && is_about(waiting);
         if judged.is_passed {
+            self.has_passed |= judged.is_of_tests;
             self.take(is_meant);
         }
         self.queue.iter_mut().filter(|waiting| is_meant(waiting)).for_each(|waiting| waiting.is_certain = true);
@@ -80,7 +83,6 @@ impl Held {
 
     /// Takes back what `is_meant`: it is no error.
     fn take(&mut self, is_meant: impl Fn(&Waiting) -> bool) {
-        self.has_passed = true;
         if self.queue.is_empty() {
             return;
         }
@@ -136,7 +138,13 @@ impl Region {
         let said = |text: &[u8], view: View| {
             let (is_passed, is_end) = (verdicts.pass.is_match(text), self.close.is_match(text));
             let is_failed = || verdicts.fail.as_ref().is_some_and(|fail| fail.is_match(text));
-            (is_passed || is_end || is_failed()).then(|| Judged { writer: line.writer_before(view), since: (0, 0), is_passed, is_end })
+            (is_passed || is_end || is_failed()).then(|| Judged {
+                writer: line.writer_before(view),
+                since: (0, 0),
+                is_passed,
+                is_end,
+                is_of_tests: !self.allowed,
+            })
         };
         said(line.body(), View::Body).or_else(|| said(line.marked()?, View::AfterWriter))
     }
@@ -263,7 +271,7 @@ impl Assembler {
         self.held.keeps = true;
     }
 
-    /// Whether anything in the stream has passed.
+    /// Whether tests have passed by what has been read.
     #[must_use]
     pub fn has_passed(&self) -> bool {
         self.held.has_passed
