@@ -20,6 +20,8 @@ pub struct Said {
     pub errors: Vec<Event>,
     /// Number of all errors, by severity.
     pub summary: Summary,
+    /// Those of them that came out before the verdict on what may be tests.
+    pub(super) on_trial: Summary,
     /// stderr without noise, escapes and secrets.
     pub text: String,
     /// How long the server asks clients to wait, in its own words, if the run failed with its answer.
@@ -35,7 +37,8 @@ impl Said {
     pub fn add(&mut self, io: Io, events: Vec<Event>) {
         for mut event in events {
             event.io.get_or_insert(io);
-            self.count(event.severity);
+            self.summary[event.severity as usize] += 1;
+            self.on_trial[event.severity as usize] += u64::from(event.on_trial);
             if self.errors.len() < MAX_ERRORS {
                 self.errors.push(event);
             }
@@ -44,12 +47,8 @@ impl Said {
 
     /// Removes the errors that came out before the tests that printed them passed.
     pub fn acquit(&mut self) {
-        self.errors.iter().filter(|event| event.on_trial).for_each(|event| self.summary[event.severity as usize] -= 1);
+        self.summary.iter_mut().zip(std::mem::take(&mut self.on_trial)).for_each(|(all, dropped)| *all -= dropped);
         self.errors.retain(|event| !event.on_trial);
-    }
-
-    fn count(&mut self, severity: Severity) {
-        self.summary[severity as usize] += 1;
     }
 
     /// Adds the errors of another output, whose errors are already counted.

@@ -35,6 +35,18 @@ const BANNER: &str =
 const TRACE: &str = "Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\nValueError: bad";
 
 #[test]
+fn errors_of_passed_tests_are_taken_back_even_if_they_are_only_counted() {
+    let [events] = read(engine(), [(Origin::default(), b"KeyError: x\n")], false, Timestamp(0));
+    let [certain, on_trial] = [false, true].map(|on_trial| Event { on_trial, ..events[0].clone() });
+    let mut said = Said::default();
+    said.add(Io::Stderr, vec![on_trial; super::said::MAX_ERRORS + 1]);
+    said.add(Io::Stdout, vec![certain]);
+    assert_eq!(said.summary.iter().sum::<u64>(), super::said::MAX_ERRORS as u64 + 2);
+    said.acquit();
+    assert_eq!((said.errors.len(), said.summary.iter().sum::<u64>()), (0, 1));
+}
+
+#[test]
 fn exit_code_and_stderr_decide() {
     for (code, stderr, want) in [
         (0, "", Status::Success),
