@@ -39,8 +39,9 @@ impl Judge {
     fn answer(&self, line: Result<Value, String>, out: &mut Vec<u8>) {
         let (verdict, said) = match line.and_then(checked) {
             Ok(result) => {
-                let said = self.read(&result);
-                (verdict::judge(self.facts(&result), &said), said)
+                let facts = self.facts(&result);
+                let said = self.read(&result, facts.stated() == Status::Success);
+                (verdict::judge(facts, &said), said)
             }
             Err(why) => (Verdict::malformed(why), Said::default()),
         };
@@ -85,11 +86,10 @@ impl Judge {
     }
 
     /// Reads stderr and stdout. The same result always gets the same ids.
-    fn read(&self, result: &Value) -> Said {
+    fn read(&self, result: &Value, succeeded: bool) -> Said {
         let (stderr, stdout) = (output(result, "stderr"), output(result, "stdout"));
         let uid = |io: Io| identity::hash(&[b"siftd-judge-1", io.as_str().as_bytes(), stderr.as_bytes(), stdout.as_bytes()]);
         let outputs = [(Io::Stderr, &stderr), (Io::Stdout, &stdout)].map(|(io, text)| (Origin { uid: uid(io), generation: 0 }, text.as_bytes()));
-        let succeeded = integer(result, "exit_code") == Some(0);
         let mut said = Said::default();
         for (io, events) in [Io::Stderr, Io::Stdout].into_iter().zip(verdict::read(&self.engine, outputs, succeeded, now())) {
             said.add(io, events);

@@ -31,6 +31,7 @@ mod pointed;
 mod publish;
 mod quiet;
 mod regions;
+mod verdicts;
 use again::Again;
 use held::Held;
 pub use inner::{InnerText, MAX_TEXT_LINES, is_too_long};
@@ -39,8 +40,8 @@ use quiet::Cut;
 pub use quiet::{Facts, Snapshot};
 use regions::OpenRegion;
 
-/// Maximum number of traces open at once in a stream; beyond it, the one opened first ends.
-const MAX_OPEN_TRACES: usize = 16;
+/// Maximum number of traces open at once in a stream; beyond it, the one that was continued longest ago ends.
+const MAX_OPEN_TRACES: usize = 32;
 /// Maximum number of rival machines for one head line.
 const MAX_RIVALS: usize = 8;
 /// Which of them a row has refused is a bit for each.
@@ -197,8 +198,7 @@ impl Assembler {
             return;
         }
         if let Some((entry, region, view)) = confirm.region() {
-            self.end_implied(cx, region, out);
-            self.enter(entry, region, line, view);
+            self.enter(cx, (entry, region), line, view, out);
             return;
         }
         if line.tried.may_begin() && cx.engine.limits.capture_multiline && self.start_trace(cx, line, &mut confirm, out) {
@@ -303,8 +303,11 @@ impl Assembler {
     }
 
     fn open(&mut self, cx: &Context, trace: OpenTrace, out: &mut Vec<Event>) {
-        if self.open.len() >= MAX_OPEN_TRACES {
-            self.close(cx, 0, out);
+        if self.open.len() >= MAX_OPEN_TRACES
+            && let Some(at) = (0..self.open.len()).min_by_key(|&at| self.open[at].last_num)
+        {
+            self.open[at].is_cut_off = true;
+            self.close(cx, at, out);
         }
         self.open.push(trace);
     }

@@ -110,7 +110,7 @@ pub fn event(engine: &Engine, origin: &Origin, trace: &OpenTrace, outcome: Outco
     let key = trace.key.as_ref().map(|key| printable(key));
     let mut beginning = Beginning::new(engine, origin, head.place, (trace.time, trace.opened_at), key.as_deref());
     beginning.line_end = outcome.last_num.max(head.place.num);
-    beginning.place.truncated = trace.gap.dropped > 0 || trace.lines.first(count).any(|taken| taken.place.truncated);
+    beginning.place.truncated = trace.gap.dropped > 0 || trace.is_cut_off || trace.lines.first(count).any(|taken| taken.place.truncated);
     let (mut event, is_clean) = match trace.setting.key {
         None => build(engine, entry, said, Lines::of_bytes(trace.lines.first(count).map(|taken| taken.part)), beginning),
         Some(_) => {

@@ -261,6 +261,21 @@ impl<'a> Line<'a> {
         *self.writer.get_or_init(|| self.writer_before(View::AfterWriter))
     }
 
+    /// Returns the writer if it is one of several services whose outputs are merged (`web-1  | `, `[web] `, `web:build: `): only such
+    /// a one speaks of itself alone. A program in a system's log, and a step of a build, may report what another one did.
+    #[must_use]
+    pub fn service(&self) -> Writer {
+        let is_service = |(from, to): (usize, usize)| {
+            let (name, after) = (&self.text[from..to], self.text[to..].trim_ascii_start());
+            let is_task = || after.starts_with(b": ") && !name.ends_with(b"]") && name.iter().any(|byte| matches!(byte, b':' | b'/' | b'@'));
+            after.starts_with(b"|") || after.starts_with(b"exited with code ") || is_task()
+        };
+        if self.place.key.is_none() && self.prefix().key.is_some_and(|key| !is_service(key)) {
+            return Writer::default();
+        }
+        self.writer()
+    }
+
     /// Returns who wrote what `view` shows. A name in brackets that it shows is part of the text.
     #[must_use]
     pub fn writer_before(&self, view: View) -> Writer {

@@ -127,7 +127,7 @@ impl<'a> LookBack<'a> {
         lines.filter(|(_, text)| is_by_writer_of(line, &LeadIn::default(), text))
     }
 
-    /// Returns the number of the nearest prompt of a shell above `line`, or 0: what precedes it is another command's. A job's
+    /// Returns the number of the nearest prompt of a shell above `line` by its service, or 0: what precedes it is another command's. A job's
     /// own words (`of_job`) are about all of its commands, which it shows after a bare sign; only a prompt that names a host counts.
     #[must_use]
     pub fn prompt_above(self, line: &Line, of_job: bool) -> u64 {
@@ -137,7 +137,8 @@ impl<'a> LookBack<'a> {
             }
             let text = visible(raw, None);
             let other = Line::new(Place::default(), &text, line.now());
-            shown::may_be_prompt(&text) && if of_job { shown::is_of_host(other.body()) } else { shown::is_prompt(other.body()) }
+            let is_meant = || other.service().may_be(line.service());
+            shown::may_be_prompt(&text) && is_meant() && if of_job { shown::is_of_host(other.body()) } else { shown::is_prompt(other.body()) }
         };
         self.lines(line.place.num).find(|(.., raw)| is_prompt(raw)).map_or(0, |(num, ..)| num)
     }

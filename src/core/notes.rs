@@ -8,6 +8,7 @@ use md5::{Digest, Md5};
 
 use super::line::Place;
 use super::trace::OpenTrace;
+use super::writer::Writer;
 use crate::rules::{Entry, Note};
 
 /// Maximum number of waiting notes in one stream, and of remembered claims.
@@ -59,22 +60,26 @@ pub struct Claim {
     pub number: u64,
     /// Whether the fault [may have passed](crate::rules::Entry::is_passing).
     pub passing: bool,
+    /// The service that wrote of it: what another's status lines report is something else.
+    pub service: Writer,
 }
 
-/// Who claims: a family, and whether its fault may have passed.
+/// Who claims: a family, whether its fault may have passed, and the service.
 #[derive(Clone, Copy, Debug)]
 pub struct Claimant {
     /// The family.
     pub family: u16,
     /// Whether the fault may have passed.
     pub passing: bool,
+    /// The [service](super::line::Line::service) that wrote of it.
+    pub service: Writer,
 }
 
 impl Claimant {
-    /// Returns the claimant of an event of `entry`.
+    /// Returns the claimant of an event of `entry` that `service` wrote.
     #[must_use]
-    pub fn of(entry: &Entry) -> Self {
-        Self { family: entry.family, passing: entry.is_passing() }
+    pub fn of(entry: &Entry, service: Writer) -> Self {
+        Self { family: entry.family, passing: entry.is_passing(), service }
     }
 }
 
@@ -92,11 +97,11 @@ fn covers(claimed_by: &[u16], family: u16) -> bool {
     claimed_by.is_empty() || claimed_by.contains(&family)
 }
 
-/// Whether an error of `who` that ended `lines` lines before a note may be what the note reports.
+/// Whether an error of `who` that ended `lines` lines before a note by `service` may be what the note reports.
 #[must_use]
-pub fn explains(who: Claimant, note: &Note, lines: u64) -> bool {
+pub fn explains(who: Claimant, (note, service): (&Note, Writer), lines: u64) -> bool {
     let near = note.max_lines.is_none_or(|most| lines <= u64::from(most)) && (!who.passing || !note.claimed_by.is_empty() || lines <= PASSING_LINES);
-    near && covers(&note.claimed_by, who.family)
+    near && covers(&note.claimed_by, who.family) && who.service.may_be(service)
 }
 
 impl Claim {
@@ -111,15 +116,23 @@ impl Claim {
     }
 
     fn who(self) -> Claimant {
-        Claimant { family: self.family, passing: self.passing }
+        Claimant { family: self.family, passing: self.passing, service: self.service }
     }
 }
 
 fn remember(claims: &mut Vec<Claim>, new: Claim) {
-    match claims.iter_mut().find(|claim| claim.family == new.family && claim.is_brief() == new.is_brief() && claim.passing == new.passing) {
+    let kind = |claim: &Claim| (claim.family, claim.is_brief(), claim.passing, claim.service);
+    match claims.iter_mut().find(|claim| kind(claim) == kind(&new)) {
         Some(claim) if claim.holds_at(new.num) => claim.num = claim.num.max(new.num),
         Some(claim) => *claim = new,
-        None => claims.push(new),
+        None => {
+            if claims.len() >= MAX_CLAIMS {
+                claims.retain(|claim| claim.holds_at(new.num));
+            }
+            if claims.len() < MAX_CLAIMS {
+                claims.push(new);
+            }
+        }
     }
 }
 
@@ -139,7 +152,7 @@ impl Claims {
     /// Adds the claim of an event of `who` about `key` that ended at line `num`.
     pub fn add(&mut self, who: Claimant, key: Option<&[u8]>, num: u64) {
         self.count += 1;
-        let claim = Claim { family: who.family, num, first: num, number: self.count, passing: who.passing };
+        let claim = Claim { family: who.family, num, first: num, number: self.count, passing: who.passing, service: who.service };
         remember(&mut self.families, claim);
         if let Some(key) = key.filter(|key| key.len() <= MAX_KEY_BYTES) {
             self.add_key(hash(key), Claim { passing: false, ..claim });
@@ -150,7 +163,7 @@ impl Claims {
     pub fn add_told(&mut self, who: Claimant, key: &[u8], num: u64) {
         self.count += 1;
         if key.len() <= MAX_KEY_BYTES {
-            self.add_key(hash(key), Claim { family: who.family, num, first: num, number: self.count, passing: false });
+            self.add_key(hash(key), Claim { family: who.family, num, first: num, number: self.count, passing: false, service: who.service });
         }
     }
 
@@ -181,34 +194,34 @@ impl Notes {
     /// on the notes that wait for it, and on those that come soon after it.
     pub fn claim(&mut self, who: Claimant, key: Option<&[u8]>, num: u64) {
         Arc::make_mut(&mut self.claims).add(who, key, num);
-        self.drop_claimed(who.family, key, num);
+        self.drop_claimed(who, key, num);
     }
 
     /// Settles what status lines say about `key`, which `who` took back at line `num`.
     pub fn take_back(&mut self, who: Claimant, key: &[u8], num: u64) {
         Arc::make_mut(&mut self.claims).add_told(who, key, num);
-        self.waiting.retain(|note| note.is_old_at(num) || note.key.as_deref() != Some(key) || !covers(&note.claimed_by, who.family));
+        self.waiting.retain(|note| note.is_old_at(num) || note.key.as_deref() != Some(key) || !note.is_of(who));
         self.waiting_bytes = self.waiting.iter().map(|note| note.trace.kept_bytes()).sum();
     }
 
-    /// Makes the claim of a status line that is an event: of `family` about
+    /// Makes the claim of a status line that is an event: of `who` about
     /// `key` at line `num`, reading `text`. It claims what sums it up.
-    pub fn claim_as_note(&mut self, family: u16, key: Option<&[u8]>, text: &[u8], num: u64) {
+    pub fn claim_as_note(&mut self, who: Claimant, key: Option<&[u8]>, text: &[u8], num: u64) {
         let claims = Arc::make_mut(&mut self.claims);
-        claims.add(Claimant { family, passing: false }, None, num);
+        claims.add(who, None, num);
         if let (Some(key), Some((first, _))) = (key.filter(|key| key.len() <= MAX_KEY_BYTES), claims.block) {
-            claims.add_key(hash_with(key, text), Claim { family, num: first, first, number: 0, passing: false });
+            claims.add_key(hash_with(key, text), Claim { family: who.family, num: first, first, number: 0, passing: false, service: who.service });
         }
-        self.drop_claimed(family, key, num);
+        self.drop_claimed(who, key, num);
     }
 
-    fn drop_claimed(&mut self, family: u16, key: Option<&[u8]>, num: u64) {
+    fn drop_claimed(&mut self, who: Claimant, key: Option<&[u8]>, num: u64) {
         if self.waiting.is_empty() {
             return;
         }
         self.waiting.retain(|note| {
             let same = note.key.is_none() || note.key.as_deref() == key;
-            note.is_old_at(num) || !(same && covers(&note.claimed_by, family))
+            note.is_old_at(num) || !(same && note.is_of(who))
         });
         self.waiting_bytes = self.waiting.iter().map(|note| note.trace.kept_bytes()).sum();
     }
@@ -242,16 +255,17 @@ impl Notes {
         self.waiting.iter().map(|note| note.trace.anchor()).min()
     }
 
-    /// Whether one of the first `claims` claims was that of `family` to `key` and still holds at line `num`.
+    /// Whether one of the first `claims` claims was that of `who` to `key` and still holds at line `num`.
     #[must_use]
-    pub fn was_claimed(&self, family: u16, key: &[u8], claims: u64, num: u64) -> bool {
+    pub fn was_claimed(&self, who: Claimant, key: &[u8], claims: u64, num: u64) -> bool {
+        let is_it = |claim: &&Claim| claim.family == who.family && !claim.is_brief() && claim.number <= claims && claim.holds_at(num);
         let known = self.claims.keys.get(&hash(key));
-        known.is_some_and(|known| known.iter().any(|claim| claim.family == family && !claim.is_brief() && claim.number <= claims && claim.holds_at(num)))
+        known.is_some_and(|known| known.iter().filter(is_it).any(|claim| claim.service.may_be(who.service)))
     }
 
-    /// Looks for an event that said the same as `note`, at line `since` or later, before line `num`, which reads `text`;
-    /// returns whether there is one. What a block of such notes repeats stays known as long as the block goes on.
-    pub fn find_claim(&mut self, note: &Note, (key, text): (Option<&[u8]>, &[u8]), (num, since): (u64, u64)) -> bool {
+    /// Looks for an event that said the same as `note` by `service`, at line `since` or later, before line `num`, which reads
+    /// `text`; returns whether there is one. What a block of such notes repeats stays known as long as the block goes on.
+    pub fn find_claim(&mut self, (note, service): (&Note, Writer), (key, text): (Option<&[u8]>, &[u8]), (num, since): (u64, u64)) -> bool {
         if key.is_some() {
             Arc::make_mut(&mut self.claims).extend_block(num);
         }
@@ -262,14 +276,15 @@ impl Notes {
         let is_near = |last: u64| note.max_lines.is_none_or(|lines| last + u64::from(lines) >= num);
         // A waiting note about one test becomes an event, or is claimed by one: a sum of such notes says nothing new.
         let sums_up = |waiting: &Waiting| {
-            waiting.of_one && covers(&note.claimed_by, waiting.family) && is_near(waiting.trace.last_num) && waiting.trace.last_num >= since
+            let is_meant = covers(&note.claimed_by, waiting.family) && waiting.trace.setting.service.may_be(service);
+            waiting.of_one && is_meant && is_near(waiting.trace.last_num) && waiting.trace.last_num >= since
         };
         if key.is_none() && !note.of_one && self.waiting.iter().any(sums_up) {
             return true;
         }
         let mut claims = claims.into_iter().chain(repeats).flatten();
         claims.any(|claim| {
-            claim.first <= num && claim.num >= since && explains(claim.who(), note, num.saturating_sub(claim.num)) && self.claims.holds(*claim, num)
+            claim.first <= num && claim.num >= since && explains(claim.who(), (note, service), num.saturating_sub(claim.num)) && self.claims.holds(*claim, num)
         })
     }
 
@@ -307,15 +322,28 @@ impl Notes {
         Some(note.trace)
     }
 
-    /// Handles a border: returns the notes that nothing claimed, which are events, and forgets the claims.
-    pub fn settle(&mut self) -> Vec<OpenTrace> {
-        self.claims = Arc::new(Claims { count: self.claims.count, ..Claims::default() });
-        self.waiting_bytes = 0;
-        self.waiting.drain(..).map(|note| note.trace).collect()
+    /// Handles a border of `service`: returns its notes that nothing claimed, which are events, and forgets its claims.
+    pub fn settle(&mut self, service: Writer) -> Vec<OpenTrace> {
+        let claims = Arc::make_mut(&mut self.claims);
+        claims.families.retain(|claim| !claim.service.may_be(service));
+        claims.keys.retain(|_, claims| {
+            claims.retain(|claim| !claim.service.may_be(service));
+            !claims.is_empty()
+        });
+        claims.block = None;
+        let (settled, left): (VecDeque<_>, _) = std::mem::take(&mut self.waiting).into_iter().partition(|note| note.trace.setting.service.may_be(service));
+        self.waiting_bytes = left.iter().map(|note: &Waiting| note.trace.kept_bytes()).sum();
+        self.waiting = left;
+        settled.into_iter().map(|note| note.trace).collect()
     }
 }
 
 impl Waiting {
+    /// Whether an event of `who` may be what the note reports.
+    fn is_of(&self, who: Claimant) -> bool {
+        covers(&self.claimed_by, who.family) && self.trace.setting.service.may_be(who.service)
+    }
+
     fn is_old_at(&self, num: u64) -> bool {
         self.trace.last_num + CLAIM_LINES < num
     }

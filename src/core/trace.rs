@@ -58,6 +58,8 @@ pub struct OpenTrace {
     pub setting: Setting,
     /// When the head was read.
     pub opened_at: Timestamp,
+    /// Whether it ends because too many others are open.
+    pub is_cut_off: bool,
     /// Number of the last line of the stream that it took.
     pub last_num: u64,
     /// What pauses have had from it.
@@ -78,6 +80,8 @@ pub struct Setting {
     pub key: Option<KeyBlock>,
     /// Who wrote it.
     pub writer: Writer,
+    /// The [service](Line::service) that wrote it.
+    pub service: Writer,
     /// Number of open regions that hold lines of that writer.
     pub depth: usize,
     /// Number of claims made before.
@@ -131,6 +135,7 @@ impl OpenTrace {
             time: line.place.time.or(line.prefix().time),
             setting: Setting::default(),
             opened_at: line.now(),
+            is_cut_off: false,
             last_num: line.place.num,
             pauses: Pauses::new(line.now()),
             lead: lead.len(),
@@ -228,6 +233,12 @@ impl OpenTrace {
     #[must_use]
     pub fn shows_commands(&self, entries: &Entries) -> bool {
         self.rivals.iter().any(|rival| machine(entries, rival.entry).is_some_and(|machine| machine.shows_commands))
+    }
+
+    /// Whether records of a log may stand in it.
+    #[must_use]
+    pub fn shows_records(&self, entries: &Entries) -> bool {
+        self.rivals.iter().any(|rival| rival.alive && machine(entries, rival.entry).is_some_and(|machine| machine.shows_records))
     }
 
     /// Accepts the loose lines so far: a line has shown that the error is over, so they belong to it.
@@ -379,6 +390,11 @@ impl OpenTrace {
     /// Returns the entries of the machines that compete for it.
     pub fn rivals(&self) -> impl Iterator<Item = u16> {
         self.rivals.iter().map(|rival| rival.entry)
+    }
+
+    /// Returns the entries of those that have taken every line so far.
+    pub fn still_competing(&self) -> impl Iterator<Item = u16> {
+        self.rivals.iter().filter(|rival| rival.alive).map(|rival| rival.entry)
     }
 
     /// Returns the row that took each line of the event.

@@ -73,15 +73,16 @@ impl Pumped {
 /// Judges the outputs of a command that has ended [together](verdict::settle).
 #[must_use]
 pub fn settle(mut outputs: [Option<Unsettled>; 2], succeeded: bool) -> [Pumped; 2] {
-    let has_said = outputs.iter().flatten().any(|output| !output.look.said.errors.is_empty());
+    let has_said = outputs.iter().flatten().any(|output| output.look.said.errors.iter().any(|event| !event.is_status));
     let looks = outputs.iter_mut().flatten().map(|output| &mut output.look);
     let mut ends: Vec<_> = looks.filter_map(|look| Some((look.stream.as_mut()?, &mut look.events))).collect();
-    let passed = verdict::settle(&mut ends, has_said, succeeded, now());
+    let mut passed_until = verdict::settle(&mut ends, has_said, succeeded, now()).into_iter();
     outputs.map(|output| {
         let Some(Unsettled { pumped, mut look }) = output else { return Pumped::default() };
+        let passed = look.stream.as_ref().and_then(|_| passed_until.next().flatten());
         look.tell();
-        if passed {
-            look.said.acquit();
+        if let Some(until) = passed {
+            look.said.acquit(until);
         }
         Pumped { said: look.said, ..pumped }
     })

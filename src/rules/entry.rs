@@ -183,7 +183,7 @@ impl Kind {
             Self::Border(regex) | Self::Rule(regex) => vec![regex],
             Self::Noise { regex, block, .. } => std::iter::once(regex).chain(block.as_ref().map(|(regex, _)| regex)).collect(),
             Self::Region(region) => {
-                let verdicts = region.verdicts.iter().flat_map(|verdicts| std::iter::once(&verdicts.pass).chain(&verdicts.fail));
+                let verdicts = region.verdicts.iter().flat_map(|verdicts| std::iter::once(&verdicts.pass).chain(&verdicts.pass_by_caller).chain(&verdicts.fail));
                 [&region.open, &region.close].into_iter().chain(verdicts).collect()
             }
             Self::Note(note) => std::iter::once(&note.regex).chain(note.before.iter().map(|before| &before.regex)).collect(),
@@ -226,6 +226,8 @@ pub struct Region {
 pub struct Verdicts {
     /// The verdict that what was printed is no error.
     pub pass: Pattern,
+    /// The same in the words of whoever called the runner, which mean nothing in a region that no line has opened.
+    pub pass_by_caller: Option<Pattern>,
     /// The verdict that what was printed may be an error.
     pub fail: Option<Pattern>,
 }
@@ -253,6 +255,8 @@ pub struct Machine {
     pub once: bool,
     /// Whether lines of the trace may show commands behind a bare prompt.
     pub shows_commands: bool,
+    /// Whether records of a log may stand in it.
+    pub shows_records: bool,
 }
 
 /// A row of a machine.

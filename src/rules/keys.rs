@@ -7,9 +7,9 @@ pub(super) fn of(table: Table) -> &'static [&'static str] {
     match table {
         Table::Border => &[],
         Table::Noise => &["reason", "block", "undecided", "examples"],
-        Table::Region => &["open", "close", "max_lines", "implied", "late", "allowed", "absorb", "seal", "pass", "fail", "examples"],
+        Table::Region => &["open", "close", "max_lines", "implied", "late", "allowed", "absorb", "seal", "pass", "pass_by_caller", "fail", "examples"],
         Table::Trace => {
-            &["rows", "before", "above", "stop", "region", "needs_frame", "crash_last", "once", "shows_commands", "generic", "code", "fault", "examples"]
+            &["rows", "before", "above", "stop", "region", "needs_frame", "crash_last", "once", "shows_commands", "shows_records", "generic", "code", "fault", "examples"]
         }
         Table::Note => &["before", "claimed_by", "max_lines", "waits", "silent", "of_job", "of_one", "fault", "examples"],
         Table::Rule => &["above", "generic", "leveled", "code", "fault", "examples"],
@@ -18,7 +18,7 @@ pub(super) fn of(table: Table) -> &'static [&'static str] {
 }
 
 /// Number of keys.
-const KEYS: usize = 33;
+const KEYS: usize = 35;
 
 /// Returns each key, and whether it is given.
 pub(super) fn given(spec: &EntrySpec) -> [(&'static str, bool); KEYS] {
@@ -42,6 +42,7 @@ pub(super) fn given(spec: &EntrySpec) -> [(&'static str, bool); KEYS] {
         ("crash_last", spec.crash_last),
         ("once", spec.once),
         ("shows_commands", spec.shows_commands),
+        ("shows_records", spec.shows_records),
         ("open", spec.open.is_some()),
         ("close", spec.close.is_some()),
         ("max_lines", spec.max_lines.is_some()),
@@ -51,6 +52,7 @@ pub(super) fn given(spec: &EntrySpec) -> [(&'static str, bool); KEYS] {
         ("absorb", spec.absorb),
         ("seal", spec.seal),
         ("pass", spec.pass.is_some()),
+        ("pass_by_caller", spec.pass_by_caller.is_some()),
         ("fail", spec.fail.is_some()),
         ("claimed_by", !spec.claimed_by.is_empty()),
         ("waits", spec.waits),

@@ -217,7 +217,8 @@ impl<'k> Reader<'k> {
             );
         }
         let fail = self.optional(spec, "fail", spec.fail.as_ref());
-        let verdicts = self.optional(spec, "pass", spec.pass.as_ref()).map(|pass| Box::new(Verdicts { pass, fail }));
+        let pass_by_caller = self.optional(spec, "pass_by_caller", spec.pass_by_caller.as_ref());
+        let verdicts = self.optional(spec, "pass", spec.pass.as_ref()).map(|pass| Box::new(Verdicts { pass, pass_by_caller, fail }));
         Kind::Region(Region {
             open,
             close: close.unwrap_or_else(|| Pattern::new("", false)),

@@ -185,6 +185,9 @@ pub struct EntrySpec {
     /// For a report that shows commands to run next: a bare prompt (`$ `) in it does not end the trace.
     #[serde(default)]
     pub shows_commands: bool,
+    /// For a report that holds records of a log: such a record does not end the trace.
+    #[serde(default)]
+    pub shows_records: bool,
     /// The line that opens a region.
     pub open: Option<Located>,
     /// The line that ends a region and is not part of it.
@@ -207,6 +210,8 @@ pub struct EntrySpec {
     pub seal: bool,
     /// A verdict on what runs in a region: what it printed is not an error.
     pub pass: Option<Located>,
+    /// The same in the words of whoever called the runner: no verdict in a region that no line has opened.
+    pub pass_by_caller: Option<Located>,
     /// The verdict that what it printed may be an error.
     pub fail: Option<Located>,
     /// Families whose events claim a note; by default its own; `*` means all.
@@ -232,7 +237,7 @@ pub struct EntrySpec {
 impl EntrySpec {
     /// Returns the regexes of the entry.
     pub fn regexes(&self) -> impl Iterator<Item = &Located> {
-        let one = [&self.regex, &self.above, &self.stop, &self.open, &self.close, &self.pass, &self.fail];
+        let one = [&self.regex, &self.above, &self.stop, &self.open, &self.close, &self.pass, &self.pass_by_caller, &self.fail];
         let more = self.block.iter().map(|block| &block.regex).chain(self.rows.iter().map(|row| &row.regex)).chain(self.before.iter().map(|line| &line.regex));
         one.into_iter().flatten().chain(more)
     }

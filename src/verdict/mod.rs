@@ -165,18 +165,25 @@ pub fn judge(facts: Facts, said: &Said) -> Verdict {
     Verdict { status, error_message, error, cause, retry, failures, facts }
 }
 
+impl Facts {
+    /// Returns how the run ended by all but its output.
+    #[must_use]
+    pub fn stated(&self) -> Status {
+        let by_exit = match (self.timed_out, self.signal, self.exit_code) {
+            (true, ..) => Status::Timeout,
+            (_, None, None | Some(0)) => Status::Success,
+            _ => Status::Failure,
+        };
+        match self.run_status {
+            Some(Status::Success) if by_exit == Status::Timeout => by_exit,
+            Some(stated) => stated,
+            None => by_exit,
+        }
+    }
+}
+
 fn status(facts: &Facts, said: &Said) -> Status {
-    let by_exit = match (facts.timed_out, facts.signal, facts.exit_code) {
-        (true, ..) => Status::Timeout,
-        (_, None, None | Some(0)) => Status::Success,
-        _ => Status::Failure,
-    };
-    let stated = match facts.run_status {
-        Some(Status::Success) if by_exit == Status::Timeout => by_exit,
-        Some(stated) => stated,
-        None => by_exit,
-    };
-    match stated {
+    match facts.stated() {
         Status::Success if said.has_real_error() => Status::Failure,
         Status::Success if facts.unknown_status.is_some() => Status::Malformed,
         stated => stated,

@@ -13,6 +13,10 @@ use crate::core::visible::visible;
 /// Maximum number of errors kept per run; further errors are only counted.
 pub const MAX_ERRORS: usize = 1000;
 
+/// By how many microseconds what one output shows may be seen later than what the other showed after it:
+/// each is read by a thread of its own.
+const SKEW: i64 = 1_000_000;
+
 /// The output of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Said {
@@ -45,10 +49,16 @@ impl Said {
         }
     }
 
-    /// Removes the errors that came out before the tests that printed them passed.
-    pub fn acquit(&mut self) {
-        self.summary.iter_mut().zip(std::mem::take(&mut self.on_trial)).for_each(|(all, dropped)| *all -= dropped);
-        self.errors.retain(|event| !event.on_trial);
+    /// Removes the errors that came out before the tests that printed them passed, at `until` at the latest. Those that
+    /// are only counted are taken to be among them.
+    pub fn acquit(&mut self, until: Timestamp) {
+        self.errors.retain(|event| !is_acquitted(event, Some(until)));
+        let mut dropped = std::mem::take(&mut self.on_trial);
+        for left in self.errors.iter().filter(|event| event.on_trial) {
+            dropped[left.severity as usize] -= 1;
+            self.on_trial[left.severity as usize] += 1;
+        }
+        self.summary.iter_mut().zip(dropped).for_each(|(all, dropped)| *all -= dropped);
     }
 
     /// Adds the errors of another output, whose errors are already counted.
@@ -74,22 +84,28 @@ impl Said {
     }
 }
 
-/// Ends the streams of a command's outputs together: what tests print on one is no error if the other says that they passed,
-/// unless the command failed. If it failed, and nothing says why (`has_said`: something has been said before), what passes
-/// took back may be the reason. Adds the errors of each, and returns whether the tests have passed.
-pub fn settle(outputs: &mut [(&mut Stream, &mut Vec<Event>)], has_said: bool, succeeded: bool, now: Timestamp) -> bool {
-    let passed = succeeded && outputs.iter().any(|(stream, _)| stream.has_passed());
-    for (stream, events) in &mut *outputs {
-        if passed {
-            stream.finish_passed(now, events);
-        } else {
-            stream.finish(now, events);
+/// Ends the streams of a command's outputs together: what tests print on one is no error if the other says that they
+/// passed, and no later than [`SKEW`] before, unless the command failed. If it failed, and nothing says why (`has_said`:
+/// something has been said before), what passes took back may be the reason. Adds the errors of each, and returns until
+/// when errors on trial are none, for each.
+pub fn settle(outputs: &mut [(&mut Stream, &mut Vec<Event>)], has_said: bool, succeeded: bool, now: Timestamp) -> Vec<Option<Timestamp>> {
+    let passed: Vec<_> = outputs.iter().map(|(stream, _)| stream.passed_at().filter(|_| succeeded)).collect();
+    let mut passed_until = passed.clone();
+    for (at, (stream, events)) in outputs.iter_mut().enumerate() {
+        let others = passed.iter().enumerate().filter(|(other, _)| *other != at).filter_map(|(_, passed)| *passed);
+        match others.max().map(|passed| Timestamp(passed.0.saturating_add(SKEW))) {
+            Some(until) => {
+                passed_until[at] = passed_until[at].max(Some(until));
+                stream.finish_passed(until, now, events);
+            }
+            None => stream.finish(now, events),
         }
     }
-    if !succeeded && !has_said && outputs.iter().all(|(_, events)| events.is_empty()) {
+    let says_why = |event: &Event| !event.is_status;
+    if !succeeded && !has_said && !outputs.iter().any(|(_, events)| events.iter().any(says_why)) {
         outputs.iter_mut().for_each(|(stream, events)| events.append(&mut stream.give_back()));
     }
-    passed
+    passed_until
 }
 
 /// Returns the errors in the complete outputs of a command.
@@ -100,8 +116,16 @@ pub fn read<const N: usize>(engine: &Arc<Engine>, outputs: [(Origin, &[u8]); N],
         (stream, events)
     });
     let mut ends: Vec<_> = read.iter_mut().map(|(stream, events)| (stream, events)).collect();
-    settle(&mut ends, false, succeeded, now);
+    let passed_until = settle(&mut ends, false, succeeded, now);
+    for ((_, events), until) in read.iter_mut().zip(passed_until) {
+        events.retain(|event| !is_acquitted(event, until));
+    }
     read.map(|(_, events)| events)
+}
+
+/// Whether the error came out before the verdict on the tests that printed it, which then passed, at `until` at the latest.
+fn is_acquitted(event: &Event, until: Option<Timestamp>) -> bool {
+    event.on_trial && until.is_some_and(|until| event.observed_at <= until)
 }
 
 /// Returns a text without noise, escapes, secrets and typed keys, and whether nothing is left of a text that was not blank.

@@ -254,6 +254,8 @@ fn what_a_passing_test_prints_is_no_error() {
     // If it fails although they passed, and nothing else says why, that is the reason.
     assert!(run(&["check"], "1 passed in 0.01s", 1));
     assert!(run(&["pytest", "-q"], "1 passed in 0.01s", 1));
+    // A status line says that it failed, not why.
+    assert!(run(&["check"], "1 passed in 0.01s\nmake: *** [Makefile:4: test] Error 1", 2));
 }
 
 /// Test runners give their verdict on stdout; what tests print on stderr has none of its own.
@@ -271,6 +273,9 @@ fn a_verdict_on_one_output_is_about_both() {
     assert_eq!(run("agent", "running 1 test\ntest cart ... ok\n\ntest result: ok. 1 passed; 0 failed", 0, 0), 0);
     assert_eq!(run("pytest", "8 passed in 0.10s", 3, 3), 2);
     assert_eq!(run("pytest", "collected 8 items", 0, 65), 2);
+    // Nor does a pass say anything of what comes after it on the same output.
+    let both = program(&folder, "upload", "printf 'PASS src/a.test.js\\nTests: 5 passed, 5 total\\nKeyError: x\\n' >&2");
+    folder.siftd(["exec", "--strict", "--verdict", "v.json", "--", &both]).ended(65);
     // That a command was allowed to fail says nothing of tests.
     assert_eq!(run("deploy", "$ diff a b || true\nerror: no a\n$ make", 0, 65), 2);
 }

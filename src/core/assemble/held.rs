@@ -1,21 +1,22 @@
-//! Events that are held back. A test may print errors that it expects, and its verdict comes after them. So the events
-//! of a region with verdicts wait for the next one: a pass drops them, anything else releases them. A test runner's own
-//! events wait for no verdict, only for the events before them: all come out in the order of their lines. Nothing waits
-//! for longer than [`Patience::Verdict`], or than [`Patience::Long`] where nothing says yet that tests run, nor behind
-//! more than [`MAX_EVENTS`] others, there [`MAX_UNSURE_EVENTS`]. Block boundaries decide nothing here; of the pauses, only these release events.
+//! Events that are held back. A test may print errors that it expects, and its [verdict](super::verdicts) comes after
+//! them. So the events of a region with verdicts wait for the next one: a pass drops them, anything else releases them.
+//! A test runner's own events wait for no verdict, only for the events before them: all come out in the order of their
+//! lines. Nothing waits for longer than [`Patience::Verdict`], or than [`Patience::Long`] where nothing says yet that
+//! tests run, nor behind more than [`MAX_EVENTS`] others, there [`MAX_UNSURE_EVENTS`]. Block boundaries decide nothing
+//! here; of the pauses, only these release events. For a command, what passes took back is kept in case that it fails,
+//! and the time of the last pass, which may be about its other output.
 
 use std::collections::VecDeque;
 
-use super::regions::{OpenRegion, region};
+use super::regions::OpenRegion;
+use super::verdicts::{Judged, is_runners};
 use super::{Assembler, Context};
 use crate::core::event::{Event, Timestamp};
-use crate::core::line::{Line, View};
+use crate::core::line::Line;
 use crate::core::notes::{Claimant, explains};
 use crate::core::patience::Patience;
-use crate::core::trace::{OpenTrace, Outcome};
 use crate::core::writer::Writer;
-use crate::rules::{Entry, Kind, Note, Region};
-use crate::words::Category;
+use crate::rules::{Entry, Note};
 
 /// Maximum number of events held back in one stream; beyond it, the oldest is released.
 const MAX_EVENTS: usize = 128;
@@ -29,8 +30,8 @@ pub(super) struct Held {
     /// What passes took back, if that is kept; at most [`MAX_EVENTS`].
     taken: Vec<Event>,
     keeps: bool,
-    /// Whether tests have passed by what has been read.
-    has_passed: bool,
+    /// When tests were last said to have passed.
+    passed_at: Option<Timestamp>,
 }
 
 /// An event that waits, with its claim once it counts.
@@ -50,19 +51,6 @@ pub(super) struct Waiting {
     pub(super) is_certain: bool,
 }
 
-/// What a line says about a region with verdicts; a failure if neither holds.
-#[derive(Clone, Copy, Debug)]
-struct Judged {
-    /// Who says it.
-    writer: Writer,
-    /// What began before this line has nothing to do with it.
-    since: (u64, u32),
-    is_passed: bool,
-    is_end: bool,
-    /// Whether it is about tests, and not about a command that may fail.
-    is_of_tests: bool,
-}
-
 impl Held {
     /// Returns how long the first event waits, and since when.
     pub(super) fn wait(&self) -> Option<(Patience, Timestamp)> {
@@ -71,14 +59,35 @@ impl Held {
 
     /// Handles a verdict at line `num`, which is about what its writer wrote in its region before it: a pass takes those
     /// events back. A trace may have given that line back after later ones were read, which the next verdict is about.
-    fn judge(&mut self, num: u64, judged: Judged) {
-        let is_about = |waiting: &Waiting| waiting.head > judged.since && waiting.event.line_num <= num && waiting.writer.may_be(judged.writer);
+    pub(super) fn judge(&mut self, num: u64, judged: Judged, now: Timestamp) {
+        let is_by = |waiting: &Waiting| {
+            let is_known = waiting.head > judged.known_since;
+            if is_known { waiting.writer.may_be(judged.writer) } else { waiting.writer == judged.writer }
+        };
+        let is_about = |waiting: &Waiting| waiting.head > judged.since && waiting.event.line_num <= num && is_by(waiting);
         let is_meant = |waiting: &Waiting| !waiting.is_certain && is_about(waiting);
         if judged.is_passed {
-            self.has_passed |= judged.is_of_tests;
+            if judged.is_of_tests {
+                self.passed_at = Some(now);
+            }
             self.take(is_meant);
         }
+        self.make_certain(is_meant);
+    }
+
+    /// Lets no verdict be waited for by what `is_meant`.
+    pub(super) fn make_certain(&mut self, is_meant: impl Fn(&Waiting) -> bool) {
         self.queue.iter_mut().filter(|waiting| is_meant(waiting)).for_each(|waiting| waiting.is_certain = true);
+    }
+
+    /// Another command begins by `writer`'s words: lets what waits for nothing but the verdict of
+    /// whatever runner a command calls, in such `regions`, wait no longer.
+    pub(super) fn begin(&mut self, cx: &Context, regions: &[OpenRegion], writer: Writer) {
+        let is_called = |waiting: &Waiting| {
+            let mut around = regions.iter().filter(|open| open.has_verdicts(cx) && open.holds_from(waiting.head, waiting.writer));
+            around.all(|open| open.is_for_any_runner(cx))
+        };
+        self.make_certain(|waiting| waiting.writer.may_be(writer) && is_called(waiting));
     }
 
     /// Takes back what `is_meant`: it is no error.
@@ -92,14 +101,16 @@ impl Held {
         self.taken.extend(meant.into_iter().map(|waiting| waiting.event).take(room));
     }
 
-    /// Whether a waiting event says of `key` what another one of `family` says that begins at line `num`.
-    pub(super) fn has_said(&self, family: u16, key: &[u8], num: u64) -> bool {
-        let says = |(who, said): &(Claimant, Option<Vec<u8>>)| who.family == family && said.as_deref() == Some(key);
+    /// Whether a waiting event says of `key` what another one of `who` says that begins at line `num`.
+    pub(super) fn has_said(&self, who: Claimant, key: &[u8], num: u64) -> bool {
+        let is_who = |other: &Claimant| other.family == who.family && other.service.may_be(who.service);
+        let says = |(other, said): &(Claimant, Option<Vec<u8>>)| is_who(other) && said.as_deref() == Some(key);
         self.queue.iter().any(|waiting| waiting.last_num < num && waiting.claim.as_ref().is_some_and(says))
     }
 
-    /// Whether a waiting event says what `note` about `key` reports at line `num`. If a runner reports it (`is_certain`), no pass drops that event.
-    pub(super) fn explains(&mut self, note: &Note, key: Option<&[u8]>, num: u64, is_certain: bool) -> bool {
+    /// Whether a waiting event says what `note` by a service about `key` reports at line `num`. If a runner
+    /// reports it (`is_certain`), no pass drops that event.
+    pub(super) fn explains(&mut self, note: (&Note, Writer), key: Option<&[u8]>, num: u64, is_certain: bool) -> bool {
         let mut found = false;
         for waiting in &mut self.queue {
             let (Some((who, said)), Some(lines)) = (&waiting.claim, num.checked_sub(waiting.last_num)) else { continue };
@@ -117,89 +128,14 @@ impl Held {
     }
 }
 
-impl OpenRegion {
-    /// Returns what the line says about the region; `None` if it is neither a verdict nor the region's end, or of another writer.
-    fn judged(&self, cx: &Context, line: &Line) -> Option<Judged> {
-        let region = region(cx, self.entry).filter(|_| self.is_of(line.writer()))?;
-        let judged = region.judged(line)?;
-        // Where the first line comes late, some of what the region is about stands above it.
-        Some(Judged { since: if region.late { (0, 0) } else { self.since }, ..judged })
-    }
-}
-
-impl Region {
-    pub(super) fn has_verdicts(&self) -> bool {
-        self.verdicts.is_some()
-    }
-
-    /// Returns what the line says about the region; `None` if it is neither a verdict nor the region's end.
-    fn judged(&self, line: &Line) -> Option<Judged> {
-        let verdicts = self.verdicts.as_ref()?;
-        let said = |text: &[u8], view: View| {
-            let (is_passed, is_end) = (verdicts.pass.is_match(text), self.close.is_match(text));
-            let is_failed = || verdicts.fail.as_ref().is_some_and(|fail| fail.is_match(text));
-            (is_passed || is_end || is_failed()).then(|| Judged {
-                writer: line.writer_before(view),
-                since: (0, 0),
-                is_passed,
-                is_end,
-                is_of_tests: !self.allowed,
-            })
-        };
-        said(line.body(), View::Body).or_else(|| said(line.marked()?, View::AfterWriter))
-    }
-
-    /// Whether `text` ends the region. Regions with verdicts are checked in `verdicts` instead.
-    pub(super) fn ends_before(&self, text: &[u8]) -> bool {
-        !self.has_verdicts() && self.close.is_match(text)
-    }
-}
-
-/// Whether the entry is what a test runner says of a test: that waits for no verdict.
-pub(super) fn is_runners(cx: &Context, entry: &Entry) -> bool {
-    let is_report = entry.fault.category == Some(Category::TestFailure) && !entry.generic && !matches!(entry.kind, Kind::Rule(_));
-    is_report || cx.engine.rules.families[usize::from(entry.family)].test
-}
-
 impl Assembler {
-    /// Returns how long the event of `category` that `trace` became by `entry` waits for a verdict; `None`: it waits for none.
-    pub(super) fn wait_for_verdict(&self, cx: &Context, trace: &OpenTrace, entry: u16, category: Option<Category>) -> Option<Patience> {
-        if is_runners(cx, &cx.engine.rules.entries[usize::from(entry)]) { None } else { self.wait_on_trial(cx, trace, category) }
-    }
-
-    /// The same for an open trace, which may have no outcome yet.
-    pub(super) fn may_wait_for_verdict(&self, cx: &Context, trace: &OpenTrace, outcome: Option<Outcome>) -> Option<Patience> {
-        outcome.map_or_else(|| self.wait_on_trial(cx, trace, None), |outcome| self.wait_for_verdict(cx, trace, outcome.entry, None))
-    }
-
-    fn wait_on_trial(&self, cx: &Context, trace: &OpenTrace, category: Option<Category>) -> Option<Patience> {
-        let head = trace.lines.from(trace.lead).next()?;
-        self.wait(cx, (head.place.num, head.place.inner), trace.setting.writer, category)
-    }
-
-    /// Returns how long errors of `category`, if it is known, wait for a verdict: they begin
-    /// at a line with this number and index within a record, which `writer` wrote.
-    fn wait(&self, cx: &Context, place: (u64, u32), writer: Writer, category: Option<Category>) -> Option<Patience> {
-        // Where nothing says that tests run, what a build says is its own.
-        let is_builds = matches!(category, Some(Category::BuildError | Category::DependencyError | Category::SyntaxError));
-        let has_verdicts = |open: &&OpenRegion| region(cx, open.entry).is_some_and(Region::has_verdicts);
-        let holds = |open: &&OpenRegion| open.since < place && open.is_of(writer) && !(open.implied && is_builds);
-        let around = self.regions.iter().filter(|open| holds(open) && has_verdicts(open));
-        around.map(|open| if open.implied { Patience::Long } else { Patience::Verdict }).max()
-    }
-
-    /// The same for an error in a line that is being read.
-    pub(super) fn wait_at(&self, cx: &Context, line: &Line) -> Option<Patience> {
-        self.wait(cx, (line.place.num, line.place.inner), line.writer(), None)
-    }
-
     /// Handles an event that a record in `line` states, by `entry`. It waits wherever events of other lines wait.
     pub fn state(&mut self, cx: &Context, line: &Line, event: Event, entry: Option<&Entry>, out: &mut Vec<Event>) {
         self.own(line.place.offset, line.place.num);
         if self.told.contains(&(event.offset, event.inner)) {
             return;
         }
-        let claim = entry.filter(|entry| entry.claims()).map(|entry| (Claimant::of(entry), None));
+        let claim = entry.filter(|entry| entry.claims()).map(|entry| (Claimant::of(entry, line.service()), None));
         let (anchor, last_num) = (line.place.offset, line.place.num);
         if !entry.is_some_and(|entry| is_runners(cx, entry))
             && let Some(wait) = self.wait_at(cx, line)
@@ -235,46 +171,15 @@ impl Assembler {
         }
     }
 
-    /// Handles what the line says about its regions: a verdict or an end.
-    pub(super) fn verdicts(&mut self, cx: &Context, line: &Line, out: &mut Vec<Event>) {
-        for at in 0..self.regions.len() {
-            let Some(judged) = self.regions[at].judged(cx, line) else { continue };
-            // What still waited for continuation lines comes first.
-            self.end_unadopted(cx, line, out);
-            self.held.judge(line.place.num, judged);
-            self.release_certain(out);
-            if judged.is_end {
-                self.end_region(cx, at, out);
-                return;
-            }
-        }
-    }
-
-    /// Returns who says with this line whether what an open region holds back is an error, or that the region ends;
-    /// if `passed`, only who says that it is none.
-    pub(super) fn verdict_of(&self, cx: &Context, line: &Line, passed: bool) -> Option<Writer> {
-        let verdict = |open: &OpenRegion| open.judged(cx, line).filter(|judged| judged.is_passed || !passed);
-        self.regions.iter().find_map(verdict).map(|judged| judged.writer)
-    }
-
-    /// Lets nothing wait for a verdict whose writer is in no region with verdicts any more.
-    pub(super) fn release_outside(&mut self, cx: &Context, out: &mut Vec<Event>) {
-        let is_outside = |writer: Writer| !self.regions.iter().any(|open| open.is_of(writer) && region(cx, open.entry).is_some_and(Region::has_verdicts));
-        self.held.queue.iter_mut().filter(|waiting| is_outside(waiting.writer)).for_each(|waiting| waiting.is_certain = true);
-        let waits = |trace: &&mut OpenTrace| trace.pauses.next == Some(Patience::Verdict) && is_outside(trace.setting.writer);
-        self.open.iter_mut().filter(waits).for_each(|trace| trace.pauses.next = Some(Patience::Short));
-        self.release_certain(out);
-    }
-
     /// Keeps the first events that passes take back, for [`give_back`](Self::give_back).
     pub fn keep_taken(&mut self) {
         self.held.keeps = true;
     }
 
-    /// Whether tests have passed by what has been read.
+    /// Returns when tests were last said to have passed.
     #[must_use]
-    pub fn has_passed(&self) -> bool {
-        self.held.has_passed
+    pub fn passed_at(&self) -> Option<Timestamp> {
+        self.held.passed_at
     }
 
     /// Returns what passes took back.
@@ -282,9 +187,9 @@ impl Assembler {
         std::mem::take(&mut self.held.taken)
     }
 
-    /// Takes back everything that waits for a verdict.
-    pub(super) fn pass_all(&mut self) {
-        self.held.take(|waiting| !waiting.is_certain);
+    /// Takes back everything that waits for a verdict and was seen until then.
+    pub(super) fn pass_all(&mut self, until: Timestamp) {
+        self.held.take(|waiting| !waiting.is_certain && waiting.event.observed_at <= until);
     }
 
     pub(super) fn release(&mut self, out: &mut Vec<Event>) {

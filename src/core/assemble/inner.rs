@@ -43,7 +43,7 @@ impl Assembler {
             if left_out.contains(&number) {
                 // Nothing goes on across the gap.
                 if number == left_out.start {
-                    assembler.finish(&outer, inner.now, false, out);
+                    assembler.finish(&outer, inner.now, None, out);
                     unasked += std::mem::take(&mut assembler).unasked;
                 }
                 continue;
@@ -55,7 +55,7 @@ impl Assembler {
             let back = if inner.looks_back { LookBack::new(&inner.text.as_bytes()[..start], place.num, place.offset, false) } else { LookBack::default() };
             assembler.line(&Context { back, ..outer }, &Line::new(place, &shown, inner.now), &candidates, out);
         }
-        assembler.finish(&outer, inner.now, false, out);
+        assembler.finish(&outer, inner.now, None, out);
         out[begun..].iter_mut().for_each(|event| event.truncated |= is_cut);
         unasked + assembler.unasked
     }

@@ -1,6 +1,6 @@
 //! What a status line becomes: nothing if an error has said the same, an event of its own, or a note that waits.
 
-use super::held::is_runners;
+use super::verdicts::is_runners;
 use super::{Assembler, Context};
 use crate::core::confirm::Found;
 use crate::core::event::Event;
@@ -15,20 +15,21 @@ impl Assembler {
     pub(super) fn note(&mut self, cx: &Context, line: &Line, found: Found, out: &mut Vec<Event>) {
         let Kind::Note(note) = &cx.engine.rules.entries[usize::from(found.entry)].kind else { return };
         let family = cx.engine.rules.entries[usize::from(found.entry)].family;
+        let (service, who) = (line.service(), Claimant { family, passing: false, service: line.service() });
         let (key, text) = (found.key(cx.engine, line), found.view.of(line));
         if note.silent {
-            self.notes.claim(Claimant { family, passing: false }, key.as_deref(), line.place.num);
+            self.notes.claim(who, key.as_deref(), line.place.num);
             return;
         }
         let since = cx.back.prompt_above(line, note.of_job);
-        if self.notes.find_claim(note, (key.as_deref(), text), (line.place.num, since)) {
+        if self.notes.find_claim((note, service), (key.as_deref(), text), (line.place.num, since)) {
             return;
         }
         if key.is_none() && self.is_told_by_open(cx, note, line) {
             return;
         }
         let is_certain = is_runners(cx, &cx.engine.rules.entries[usize::from(found.entry)]);
-        if self.wait_at(cx, line).is_some() && self.held.explains(note, key.as_deref(), line.place.num, is_certain) {
+        if self.wait_at(cx, line).is_some() && self.held.explains((note, service), key.as_deref(), line.place.num, is_certain) {
             self.release_certain(out);
             return;
         }
@@ -45,7 +46,7 @@ impl Assembler {
         } else {
             // One status line is enough: it claims later ones that say the same.
             self.publish(cx, &trace, out);
-            self.notes.claim_as_note(family, key.as_deref(), text, line.place.num);
+            self.notes.claim_as_note(who, key.as_deref(), text, line.place.num);
         }
     }
 
@@ -53,8 +54,9 @@ impl Assembler {
     /// says the same as `note`. It is an event already, and claims the note that sums it up.
     fn is_told_by_open(&self, cx: &Context, note: &Note, line: &Line) -> bool {
         let entries = &cx.engine.rules.entries;
-        let told = |lines: u64, entry: u16| explains(Claimant::of(&entries[usize::from(entry)]), note, lines);
+        let who = |trace: &OpenTrace, entry: u16| Claimant::of(&entries[usize::from(entry)], trace.setting.service);
+        let is_told = |trace: &OpenTrace, lines: u64| trace.rivals().any(|entry| explains(who(trace, entry), (note, line.service()), lines));
         let lines = |trace: &OpenTrace| line.place.num.checked_sub(trace.last_num);
-        self.open.iter().any(|trace| trace.waits && trace.is_single() && lines(trace).is_some_and(|lines| trace.rivals().any(|entry| told(lines, entry))))
+        self.open.iter().any(|trace| trace.waits && trace.is_single() && lines(trace).is_some_and(|lines| is_told(trace, lines)))
     }
 }

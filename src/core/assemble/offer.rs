@@ -2,7 +2,7 @@
 //! before it. A one-line error with a time stamp also stays open for what follows it.
 
 use super::ending::{self, Ending};
-use super::held::is_runners;
+use super::verdicts::{is_runners, may_tell_of_test};
 use super::{Assembler, Context, lead_in_of, needs_lead, pointed};
 use crate::core::confirm::Confirm;
 use crate::core::decode;
@@ -11,11 +11,11 @@ use crate::core::event::Event;
 use crate::core::leadin;
 use crate::core::line::{Line, Tried, View};
 use crate::core::prefilter::Scratch;
+use crate::core::record;
 use crate::core::shown;
 use crate::core::trace::{MAX_SEEN_LINES, OpenTrace, start_row};
 use crate::core::writer::Writer;
-use crate::rules::{Entry, Kind, Machine};
-use crate::words::Category;
+use crate::rules::{Kind, Machine};
 
 /// Maximum number of lines for which a trace stays open while only other writers write.
 const MAX_SILENT_LINES: u64 = 1000;
@@ -32,9 +32,7 @@ impl Assembler {
         let reports = || is_report(cx, line, candidates).then(|| line.writer());
         let of_runner = if self.open.iter().any(OpenTrace::is_single) { self.verdict_of(cx, line, false).or_else(reports) } else { None };
         // What a test printed may begin a trace that takes any line, but not that the test passed.
-        let entries = &cx.engine.rules.entries;
-        let tells_of_test = |entry: &Entry| is_runners(cx, entry) || entry.fault.category == Some(Category::TestFailure);
-        let is_of_test = |trace: &OpenTrace| trace.is_on_trial() && !trace.rivals().any(|entry| tells_of_test(&entries[usize::from(entry)]));
+        let is_of_test = |trace: &OpenTrace| trace.is_on_trial() && !tell_of_test(cx, trace.rivals());
         let passes = if !self.regions.is_empty() && self.open.iter().any(is_of_test) { self.verdict_of(cx, line, true) } else { None };
         let mut at = self.open.len();
         while at > 0 {
@@ -210,7 +208,7 @@ fn offer_machines(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: 
     }
     let part = own.unwrap_or(whole);
     let ending = if trace.may_be_loose(entries) { ending::of(cx, trace, (line, restamped.is_some()), candidates) } else { Ending::Begun };
-    if takes(cx, trace, line, (part, ending == Ending::Open)) {
+    if !is_record_of_its_own(cx, trace, line) && takes(cx, trace, line, (part, ending == Ending::Open)) {
         if own.is_some() {
             trace.mark();
         }
@@ -226,6 +224,28 @@ fn offer_machines(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: 
         trace.keep_loose();
     }
     Offer::Ended
+}
+
+/// Whether one of the machines may tell of a test.
+fn tell_of_test(cx: &Context, mut rivals: impl Iterator<Item = u16>) -> bool {
+    rivals.any(|entry| may_tell_of_test(cx, &cx.engine.rules.entries[usize::from(entry)]))
+}
+
+/// Whether the line is a log's record, and the trace is none: then it is no part of the trace, even if a row takes any
+/// line. Only what a test has logged is part of the test's report. (Frames are indented, and most lines are frames.)
+fn is_record_of_its_own(cx: &Context, trace: &OpenTrace, line: &Line) -> bool {
+    if trace.prefix.levels > 0 || is_indented_as_written(line) {
+        return false;
+    }
+    // A collector's stamp stands before the trace's lines, too.
+    let prefix = line.prefix();
+    let is_stamped = prefix.levels > 0 && prefix.times > trace.prefix.times;
+    let is_structured = || !is_indented(line) && !line.after_writer().is_some_and(|text| text.starts_with(b" ")) && record::is_one(line);
+    (is_stamped || is_structured()) && !trace.shows_records(&cx.engine.rules.entries) && !tell_of_test(cx, trace.still_competing())
+}
+
+fn is_indented_as_written(line: &Line) -> bool {
+    matches!(line.text.first(), Some(b' ' | b'\t'))
 }
 
 /// Whether the trace takes `part` of the line. `plain`: nothing begins with it.

@@ -7,6 +7,7 @@ use crate::core::event::{Event, Timestamp};
 use crate::core::extract;
 use crate::core::line::{Tried, View};
 use crate::core::notes::Claimant;
+use crate::core::writer::Writer;
 use crate::core::trace::{OpenTrace, Outcome};
 use crate::rules::Kind;
 
@@ -69,7 +70,7 @@ impl Assembler {
         if !trace.pauses.published && !self.is_told(trace.lines.get(0).place) {
             let event = extract::event(cx.engine, cx.origin, trace, outcome, false);
             if let Some(wait) = self.wait_for_verdict(cx, trace, outcome.entry, Some(event.category)) {
-                let claim = entry.claims().then(|| (Claimant::of(entry), extract::key(cx.engine, trace, outcome)));
+                let claim = entry.claims().then(|| (Claimant::of(entry, trace.setting.service), extract::key(cx.engine, trace, outcome)));
                 let head = trace.lines.from(trace.lead).next().map_or((0, 0), |head| (head.place.num, head.place.inner));
                 let (anchor, last_num, writer) = (trace.anchor(), outcome.last_num, trace.setting.writer);
                 self.hold(Waiting { event, anchor, head, last_num, writer, claim, wait, is_certain: false }, out);
@@ -79,7 +80,7 @@ impl Assembler {
         }
         if entry.claims() {
             let key = extract::key(cx.engine, trace, outcome);
-            self.claim(Claimant::of(entry), key.as_deref(), (trace.anchor(), outcome.last_num));
+            self.claim(Claimant::of(entry, trace.setting.service), key.as_deref(), (trace.anchor(), outcome.last_num));
         }
     }
 
@@ -96,7 +97,8 @@ impl Assembler {
         let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
         let once = matches!(&entry.kind, Kind::Trace(machine) if machine.once);
         let num = trace.lines.get(0).place.num;
-        let was_said = |key: &[u8]| self.notes.was_claimed(entry.family, key, trace.setting.claims, num) || self.held.has_said(entry.family, key, num);
+        let who = Claimant::of(entry, trace.setting.service);
+        let was_said = |key: &[u8]| self.notes.was_claimed(who, key, trace.setting.claims, num) || self.held.has_said(who, key, num);
         trace.is_void(outcome) || once && extract::key(cx.engine, trace, outcome).is_some_and(|key| was_said(&key))
     }
 
@@ -107,9 +109,10 @@ impl Assembler {
             return;
         }
         if let Some(key) = extract::key(cx.engine, trace, outcome) {
-            self.notes.take_back(Claimant::of(entry), &key, outcome.last_num);
+            let who = Claimant::of(entry, trace.setting.service);
+            self.notes.take_back(who, &key, outcome.last_num);
             if let Some(cut) = self.cut_after(trace.anchor()) {
-                cut.take_back(Claimant::of(entry), &key, outcome.last_num);
+                cut.take_back(who, &key, outcome.last_num);
             }
         }
     }
@@ -124,16 +127,18 @@ impl Assembler {
         }
     }
 
-    /// Ends the stream: everything open ends with the outcome that it has. `passed`: what waits for a verdict is no error.
-    pub fn finish(&mut self, cx: &Context, now: Timestamp, passed: bool, out: &mut Vec<Event>) {
+    /// Ends the stream: everything open ends with the outcome that it has. `passed`: what waits for a
+    /// verdict and was seen until then is no error.
+    pub fn finish(&mut self, cx: &Context, now: Timestamp, passed: Option<Timestamp>, out: &mut Vec<Event>) {
         self.end_open(cx, now, out);
-        if passed {
-            self.pass_all();
+        if let Some(until) = passed {
+            self.pass_all(until);
         }
+        self.held.make_certain(|_| true);
         self.regions.clear();
         self.release(out);
         self.noise = None;
-        for unclaimed in self.notes.settle() {
+        for unclaimed in self.notes.settle(Writer::default()) {
             self.publish(cx, &unclaimed, out);
         }
     }

@@ -75,6 +75,9 @@ pub struct Facts {
     /// Hash of the key, family, line, number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     keys: Vec<(u64, String, u64, u64)>,
+    /// The services that made the claims of `families`, of `passing` and of `keys`, one after the other, if anybody has a name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    claim_services: Vec<Writer>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     transcript: Option<Memory>,
     /// Whether something read after the place may still become an event.
@@ -181,13 +184,11 @@ impl Snapshot {
     pub fn facts(&self, engine: &Engine) -> Facts {
         let id = |entry: u16| engine.rules.entries[usize::from(entry)].id.clone();
         let family = |claim: &Claim| engine.rules.families[usize::from(claim.family)].id.clone();
-        let keys = self.claims.keys.iter().flat_map(|(hash, claims)| claims.iter().map(move |claim| (*hash, claim)));
-        let mut keys: Vec<_> = keys.map(|(hash, claim)| (hash, family(claim), claim.num, claim.number)).collect();
-        keys.sort_unstable();
-        let families = |passing: bool| {
-            let claims = self.claims.families.iter().filter(move |claim| claim.passing == passing);
-            claims.map(|claim| (family(claim), claim.num, claim.number)).collect()
-        };
+        let (passing, families): (Vec<Claim>, Vec<Claim>) = self.claims.families.iter().partition(|claim| claim.passing);
+        let mut keys: Vec<(u64, Claim)> = self.claims.keys.iter().flat_map(|(hash, claims)| claims.iter().map(move |claim| (*hash, *claim))).collect();
+        keys.sort_unstable_by_key(|(hash, claim)| (*hash, claim.family, claim.num, claim.number));
+        let claim_services = families.iter().chain(&passing).chain(keys.iter().map(|(_, claim)| claim)).map(|claim| claim.service);
+        let stored = |claims: &[Claim]| claims.iter().map(|claim| (family(claim), claim.num, claim.number)).collect();
         let places = |is_so: fn(&OpenRegion) -> bool| (0..self.regions.len()).filter(|&at| is_so(&self.regions[at])).collect();
         Facts {
             version: VERSION,
@@ -195,16 +196,17 @@ impl Snapshot {
             wide: self.wide,
             claimed_to: self.claimed_to,
             regions: self.regions.iter().map(|open| (id(open.entry), open.left)).collect(),
-            writers: if self.regions.iter().all(|open| open.writer.is_unnamed()) { Vec::new() } else { self.regions.iter().map(|open| open.writer).collect() },
+            writers: if_named(self.regions.iter().map(|open| open.writer)),
             after_writer: places(|open| open.after_writer),
             logged: places(|open| open.logged),
             noise: self.noise.map(|open| (id(open.entry), open.left, open.last_num)),
             noise_writer: self.noise.map(|open| open.writer).unwrap_or_default(),
             claims: self.claims.count,
             block: self.claims.block,
-            families: families(false),
-            passing: families(true),
-            keys,
+            families: stored(&families),
+            passing: stored(&passing),
+            keys: keys.iter().map(|(hash, claim)| (*hash, family(claim), claim.num, claim.number)).collect(),
+            claim_services: if_named(claim_services),
             transcript: self.transcript.as_deref().cloned(),
             owed: false,
         }
@@ -215,14 +217,17 @@ impl Snapshot {
     pub fn new(offset: u64, facts: &Facts, engine: &Engine) -> Self {
         let entry = |id: &str| engine.rules.entries.position(id);
         let family = |name: &str| engine.rules.families.iter().position(|family| family.id == name).map(|at| at as u16);
-        let claim = |name: &str, num: u64, number: u64| family(name).map(|family| Claim { family, num, first: num, number, passing: false });
+        let mut services = facts.claim_services.iter().copied().chain(std::iter::repeat(Writer::default()));
+        let mut claim = |name: &str, num: u64, number: u64, passing: bool| {
+            let service = services.next().unwrap_or_default();
+            family(name).map(|family| Claim { family, num, first: num, number, passing, service })
+        };
+        let mut families: Vec<Claim> = facts.families.iter().filter_map(|(name, num, number)| claim(name, *num, *number, false)).collect();
+        families.extend(facts.passing.iter().filter_map(|(name, num, number)| claim(name, *num, *number, true)));
         let mut keys: HashMap<u64, Vec<Claim>> = HashMap::new();
         for (hash, name, num, number) in &facts.keys {
-            keys.entry(*hash).or_default().extend(claim(name, *num, *number));
+            keys.entry(*hash).or_default().extend(claim(name, *num, *number, false));
         }
-        let kept = |(name, num, number): &(String, u64, u64)| claim(name, *num, *number);
-        let passing = facts.passing.iter().filter_map(kept).map(|claim| Claim { passing: true, ..claim });
-        let families = facts.families.iter().filter_map(kept).chain(passing).collect();
         let writers = facts.writers.iter().copied().chain(std::iter::repeat(Writer::default()));
         let region = |(at, ((id, left), writer)): (usize, (&(String, u32), Writer))| {
             let (after_writer, logged) = (facts.after_writer.contains(&at), facts.logged.contains(&at));
@@ -286,4 +291,10 @@ impl Facts {
     pub fn is_wide(&self) -> bool {
         self.wide.is_some()
     }
+}
+
+/// Returns the writers, or none if nobody has a name.
+fn if_named(writers: impl Iterator<Item = Writer>) -> Vec<Writer> {
+    let writers: Vec<Writer> = writers.collect();
+    if writers.iter().all(Writer::is_unnamed) { Vec::new() } else { writers }
 }

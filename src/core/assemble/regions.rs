@@ -17,7 +17,7 @@ const MAX_DEPTH: usize = MAX_RUNS + 1;
 /// Maximum nesting depth of those with a verdict: a command, the runner that it calls, and a part of that one's output.
 const MAX_RUNS: usize = 3;
 /// Maximum number of regions of all writers.
-pub(super) const MAX_REGIONS: usize = 32;
+pub(super) const MAX_REGIONS: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OpenRegion {
@@ -48,7 +48,17 @@ impl OpenRegion {
     }
 
     fn holds(&self, line: &Line) -> bool {
-        self.since < (line.place.num, line.place.inner) && self.is_of(line.writer())
+        self.holds_from((line.place.num, line.place.inner), line.writer())
+    }
+
+    /// Whether what begins at a line with this number and index within a record, which `writer` wrote, is part of the region.
+    pub(super) fn holds_from(&self, place: (u64, u32), writer: Writer) -> bool {
+        self.since < place && self.is_of(writer)
+    }
+
+    /// Whether the region stands for whatever runner is called: its verdicts are that runner's words.
+    pub(super) fn is_for_any_runner(&self, cx: &Context) -> bool {
+        region(cx, self.entry).is_some_and(|region| region.implied.is_some())
     }
 
     /// Returns the parts of a line in which the region's traces may begin.
@@ -94,7 +104,7 @@ impl Assembler {
         if let Some(first) = self.regions.iter().position(|open| open.is_of(line.writer()) && !is_around(open)) {
             self.end_region(cx, first, out);
         }
-        for unclaimed in self.notes.settle() {
+        for unclaimed in self.notes.settle(line.service()) {
             self.publish(cx, &unclaimed, out);
         }
     }
@@ -109,21 +119,42 @@ impl Assembler {
         self.regions.iter().any(|open| open.holds(line) && region(cx, open.entry).is_some_and(|region| region.seal))
     }
 
-    pub(super) fn enter(&mut self, entry: u16, region: &Region, line: &Line, view: View) {
+    /// Handles the first line of the region `entry`. Beyond [`MAX_REGIONS`], the oldest one ends: its writer is most likely gone.
+    pub(super) fn enter(&mut self, cx: &Context, (entry, region): (u16, &Region), line: &Line, view: View, out: &mut Vec<Event>) {
         let writer = line.writer_before(view);
         self.implies &= !region.has_verdicts() || region.late;
+        if region.has_verdicts() && !region.late {
+            self.end_implied(cx, out);
+        }
+        if region.implied.is_some() {
+            self.held.begin(cx, &self.regions, writer);
+            self.release_certain(out);
+        }
         if let Some(open) = self.regions.iter_mut().find(|open| (open.entry, open.writer) == (entry, writer)) {
             open.left = region.max_lines;
-        } else if self.depth(writer) < if region.has_verdicts() { MAX_RUNS } else { MAX_DEPTH } && self.regions.len() < MAX_REGIONS {
-            self.regions.push(OpenRegion {
-                entry,
-                left: region.max_lines,
-                since: (line.place.num, line.place.inner),
-                writer,
-                after_writer: view == View::AfterWriter,
-                logged: line.is_of_a_logger(),
-                implied: false,
-            });
+            return;
+        }
+        if self.depth(writer) >= if region.has_verdicts() { MAX_RUNS } else { MAX_DEPTH } {
+            return;
+        }
+        if self.regions.len() >= MAX_REGIONS {
+            self.end_region(cx, 0, out);
+        }
+        self.regions.push(OpenRegion {
+            entry,
+            left: region.max_lines,
+            since: (line.place.num, line.place.inner),
+            writer,
+            after_writer: view == View::AfterWriter,
+            logged: line.is_of_a_logger(),
+            implied: false,
+        });
+    }
+
+    /// Ends the implied region where a runner says that it begins: what stands above is none of its.
+    fn end_implied(&mut self, cx: &Context, out: &mut Vec<Event>) {
+        if let Some(at) = self.regions.iter().position(|open| open.implied) {
+            self.end_region(cx, at, out);
         }
     }
 
@@ -146,16 +177,6 @@ impl Assembler {
         }
     }
 
-    /// Ends the implied region where a runner says that it begins: what stands above is none of its.
-    pub(super) fn end_implied(&mut self, cx: &Context, begins: &Region, out: &mut Vec<Event>) {
-        if begins.has_verdicts()
-            && !begins.late
-            && let Some(at) = self.regions.iter().position(|open| open.implied)
-        {
-            self.end_region(cx, at, out);
-        }
-    }
-
     /// Opens the region that a shell's line with this command opens: what follows is printed by it.
     /// If it opens none, the command may still run tests: it opens what a finished log implies.
     pub fn open_for(&mut self, cx: &Context, command: &str) {
@@ -164,7 +185,7 @@ impl Assembler {
         let mut candidates = Vec::new();
         cx.engine.candidates(line.text, &mut Scratch::default(), &mut Vec::new(), &mut candidates);
         match Confirm::new(cx.engine, &line, &candidates).region() {
-            Some((entry, region, view)) => self.enter(entry, region, &line, view),
+            Some((entry, region, view)) => self.enter(cx, (entry, region), &line, view, &mut Vec::new()),
             None => {
                 self.implies = true;
                 self.imply(cx);
@@ -223,6 +244,7 @@ impl Assembler {
     /// Records in a trace that begins at `line` who wrote it, and which regions are around it.
     pub(super) fn settle_in(&self, trace: &mut OpenTrace, line: &Line) {
         trace.setting.writer = line.writer();
+        trace.setting.service = line.service();
         trace.setting.depth = self.depth(trace.setting.writer);
     }
 

@@ -7,18 +7,19 @@ use crate::core::event::{Event, Timestamp};
 impl Stream {
     /// Ends the stream.
     pub fn finish(&mut self, now: Timestamp, out: &mut Vec<Event>) {
-        self.finish_as(false, now, out);
+        self.finish_as(None, now, out);
     }
 
-    /// Ends the stream of a command that has passed by what another output of it says: what waits for a verdict is no error.
-    pub fn finish_passed(&mut self, now: Timestamp, out: &mut Vec<Event>) {
-        self.finish_as(true, now, out);
+    /// Ends the stream of a command whose tests have passed at `until` by what another output
+    /// says: what waits for a verdict and was seen until then is no error.
+    pub fn finish_passed(&mut self, until: Timestamp, now: Timestamp, out: &mut Vec<Event>) {
+        self.finish_as(Some(until), now, out);
     }
 
-    /// Whether tests have passed by what the text says.
+    /// Returns when the text last said that tests have passed.
     #[must_use]
-    pub fn has_passed(&self) -> bool {
-        self.assembler.has_passed()
+    pub fn passed_at(&self) -> Option<Timestamp> {
+        self.assembler.passed_at()
     }
 
     /// Returns the first errors that were taken back because tests passed, if the stream [keeps](Self::of_command) them:
@@ -29,7 +30,7 @@ impl Stream {
         events
     }
 
-    fn finish_as(&mut self, passed: bool, now: Timestamp, out: &mut Vec<Event>) {
+    fn finish_as(&mut self, passed: Option<Timestamp>, now: Timestamp, out: &mut Vec<Event>) {
         self.end_head(now, out);
         self.end_line(now, out);
         self.finish_records(now, out);

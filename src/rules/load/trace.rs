@@ -35,6 +35,7 @@ impl Reader<'_> {
             weak: spec.region.is_some(),
             once: spec.once,
             shows_commands: spec.shows_commands,
+            shows_records: spec.shows_records,
         })
     }
 
