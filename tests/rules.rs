@@ -2,10 +2,14 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
+use siftd::core::engine::{Engine, Limits};
+use siftd::examples::events_of;
 use siftd::rules::{
-    BUILTIN_FILES, Examples, Kind, LiteralForm, MAX_ENTRIES_PER_LITERAL, RuleSet, WARNING_FILE, builtin_files, compiled_leads, compiled_literals, parse,
+    BUILTIN_FILES, Entry, Examples, Kind, LiteralForm, MAX_ENTRIES_PER_LITERAL, RuleSet, WARNING_FILE, builtin_files, compiled_leads, compiled_literals, parse,
 };
+use siftd::words::Category;
 
 #[test]
 fn every_rules_file_passes_every_check() {
@@ -24,6 +28,31 @@ fn every_example_comes_out() {
     let lines: Vec<String> = failures.iter().map(|f| format!("{}\n  text: {:?}\n  got:  {}", f.rule, f.text, f.got)).collect();
     assert!(failures.is_empty(), "{} of {count} failed:\n{}", failures.len(), lines.join("\n"));
     assert!(count > 0);
+}
+
+/// What a log says below an error is no part of it, even if the error's message may be any lines. (A test's report may hold a log.)
+#[test]
+fn a_log_below_an_error_is_no_part_of_it() {
+    const LOG: &str = "2026-11-20 10:11:12.107 [main] ERROR app - payment failed for order 17\n\
+        2026-11-20 10:11:12.108 [main] INFO app - next order\n\
+        2026-11-20 10:11:13.108 [main] ERROR app - payment failed for order 18\n";
+    /// A section lasts until its tool says more, or its lines have clocks as those of the log.
+    const SECTIONS: [&str; 4] = ["linter.gradle-check", "linter.j2lint", "r.check-dependencies", "gcc.eclipse-stamped"];
+    let (told, rules) = (RuleSet::builtin(), RuleSet::compiled());
+    let engine = Arc::new(Engine::new(rules, Limits::default()));
+    let is_of_test = |entry: &Entry| told.families[usize::from(entry.family)].test || entry.fault.category == Some(Category::TestFailure);
+    let mut lost = Vec::new();
+    for entry in told.entries.iter().filter(|entry| matches!(entry.kind, Kind::Trace(_)) && !is_of_test(entry) && !SECTIONS.contains(&&*entry.id)) {
+        for text in &entry.examples.matching {
+            let text = text.trim_end();
+            let lines = text.lines().count() as u64;
+            let heads: Vec<u64> = events_of(&engine, &format!("{text}\n{LOG}")).iter().map(|event| event.line_num).filter(|num| *num > lines).collect();
+            if heads != [lines + 1, lines + 3] {
+                lost.push(format!("{}: {heads:?} of {} and {} below {text:?}", entry.id, lines + 1, lines + 3));
+            }
+        }
+    }
+    assert!(lost.is_empty(), "{}", lost.join("\n"));
 }
 
 /// With `warnings = true` a warning is an event of severity low, and errors stay errors.

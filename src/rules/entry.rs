@@ -183,7 +183,8 @@ impl Kind {
             Self::Border(regex) | Self::Rule(regex) => vec![regex],
             Self::Noise { regex, block, .. } => std::iter::once(regex).chain(block.as_ref().map(|(regex, _)| regex)).collect(),
             Self::Region(region) => {
-                let verdicts = region.verdicts.iter().flat_map(|verdicts| std::iter::once(&verdicts.pass).chain(&verdicts.pass_by_caller).chain(&verdicts.fail));
+                let verdicts =
+                    region.verdicts.iter().flat_map(|verdicts| std::iter::once(&verdicts.pass).chain(&verdicts.pass_by_caller).chain(&verdicts.fail));
                 [&region.open, &region.close].into_iter().chain(verdicts).collect()
             }
             Self::Note(note) => std::iter::once(&note.regex).chain(note.before.iter().map(|before| &before.regex)).collect(),

@@ -8,9 +8,22 @@ pub(super) fn of(table: Table) -> &'static [&'static str] {
         Table::Border => &[],
         Table::Noise => &["reason", "block", "undecided", "examples"],
         Table::Region => &["open", "close", "max_lines", "implied", "late", "allowed", "absorb", "seal", "pass", "pass_by_caller", "fail", "examples"],
-        Table::Trace => {
-            &["rows", "before", "above", "stop", "region", "needs_frame", "crash_last", "once", "shows_commands", "shows_records", "generic", "code", "fault", "examples"]
-        }
+        Table::Trace => &[
+            "rows",
+            "before",
+            "above",
+            "stop",
+            "region",
+            "needs_frame",
+            "crash_last",
+            "once",
+            "shows_commands",
+            "shows_records",
+            "generic",
+            "code",
+            "fault",
+            "examples",
+        ],
         Table::Note => &["before", "claimed_by", "max_lines", "waits", "silent", "of_job", "of_one", "fault", "examples"],
         Table::Rule => &["above", "generic", "leveled", "code", "fault", "examples"],
         Table::Fact => &["fact", "fault", "examples"],

@@ -1,5 +1,7 @@
 //! Invariant 6: writers and outputs within one stream are not mixed up.
 
+use std::collections::BTreeSet;
+
 use crate::support::{Rng, scan};
 
 const PYTHON: &[&str] = &["Traceback (most recent call last):", "  File \"a.py\", line 3, in main", "    f()", "ValueError: no"];
@@ -263,4 +265,36 @@ fn invariant_6_what_one_writer_says_hides_no_error_of_another() {
             assert_eq!(found, *wanted, "{text}");
         }
     }
+}
+
+/// One writer's error explains no other one's exit, and nobody's but its own is taken for a repetition.
+#[test]
+fn invariant_6_status_lines_are_about_their_own_writer() {
+    let heads = |text: &str| scan(text).iter().map(|event| event.line_num).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>();
+    let error = "[web] TypeError: x is not a function\n[web]     at a (/srv/a.js:1:1)\n";
+    assert_eq!(heads(&format!("{error}[web] node a.js exited with code 1\n")), [1]);
+    assert_eq!(heads(&format!("{error}[api] python app.py exited with code 3\n")), [1, 3]);
+    let twice = "web-1  | --- FAIL: TestPay (0.01s)\nweb-1  |     pay_test.go:9: no\napi-1  | --- FAIL: TestPay (0.01s)\napi-1  |     pay_test.go:7: no\n";
+    assert_eq!(heads(twice), [1, 3]);
+    // A supervisor reports what another program did.
+    let unit = "Nov 20 10:00:00 ci app[12]: TypeError: x is not a function\nNov 20 10:00:00 ci app[12]:     at a (/srv/a.js:1:1)\n\
+        Nov 20 10:00:01 ci cron[1]: app exited with code 1\n";
+    assert_eq!(heads(unit), [1]);
+}
+
+/// So many packages test at once that not all of their runs can stay open: the oldest end.
+#[test]
+fn invariant_6_runs_of_many_packages_pass() {
+    let run = ["> jest", "TypeError: x is not a function", "    at a (/srv/a.js:1:1)", "PASS src/a.test.js", "Tests:       5 passed, 5 total"];
+    let log: String = (0..100).flat_map(|n| run.map(|line| format!("pkg{n}:test: {line}\n"))).collect();
+    assert!(scan(&log).is_empty());
+}
+
+/// A trace that ends because too many are open says so.
+#[test]
+fn invariant_6_traces_of_very_many_writers_are_cut_visibly() {
+    let log = |writers: usize| -> String { (0..4).flat_map(|line| (0..writers).map(move |n| format!("web_{n} | {}\n", PYTHON[line]))).collect() };
+    let most = scan(log(32));
+    assert!(most.len() == 32 && most.iter().all(|event| event.multiline == *PYTHON && !event.truncated));
+    assert!(scan(log(40)).iter().any(|event| event.truncated));
 }

@@ -50,13 +50,17 @@ impl Assembler {
         }
     }
 
-    /// Whether a one-line error of another writer, still waiting for continuation lines,
-    /// says the same as `note`. It is an event already, and claims the note that sums it up.
+    /// Whether an error of another writer, still waiting for continuation lines, says the same
+    /// as `note`. It is an event already, and claims the note that sums it up.
     fn is_told_by_open(&self, cx: &Context, note: &Note, line: &Line) -> bool {
         let entries = &cx.engine.rules.entries;
-        let who = |trace: &OpenTrace, entry: u16| Claimant::of(&entries[usize::from(entry)], trace.setting.service);
-        let is_told = |trace: &OpenTrace, lines: u64| trace.rivals().any(|entry| explains(who(trace, entry), (note, line.service()), lines));
-        let lines = |trace: &OpenTrace| line.place.num.checked_sub(trace.last_num);
-        self.open.iter().any(|trace| trace.waits && trace.is_single() && lines(trace).is_some_and(|lines| is_told(trace, lines)))
+        let told = |trace: &OpenTrace, lines: u64| {
+            let outcome = trace.outcome(entries);
+            outcome.is_some_and(|told| {
+                let who = Claimant::of(&entries[usize::from(told.entry)], trace.setting.service);
+                explains(who, (note, line.service()), lines)
+            })
+        };
+        self.open.iter().any(|trace| line.place.num.checked_sub(trace.last_num).is_some_and(|lines| told(trace, lines)))
     }
 }

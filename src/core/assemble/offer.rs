@@ -240,8 +240,13 @@ fn is_record_of_its_own(cx: &Context, trace: &OpenTrace, line: &Line) -> bool {
     // A collector's stamp stands before the trace's lines, too.
     let prefix = line.prefix();
     let is_stamped = prefix.levels > 0 && prefix.times > trace.prefix.times;
-    let is_structured = || !is_indented(line) && !line.after_writer().is_some_and(|text| text.starts_with(b" ")) && record::is_one(line);
-    (is_stamped || is_structured()) && !trace.shows_records(&cx.engine.rules.entries) && !tell_of_test(cx, trace.still_competing())
+    (is_stamped || begins_as_structured(line.body()) && record::is_one(line)) && !trace.shows_records(&cx.engine.rules.entries) && !tell_of_test(cx, trace.still_competing())
+}
+
+/// Whether the text begins like a JSON object or with `key=`: most lines do not.
+fn begins_as_structured(text: &[u8]) -> bool {
+    let first = text.iter().find(|byte| !byte.is_ascii_alphanumeric() && **byte != b'_');
+    matches!(first, Some(b'=')) || text.first() == Some(&b'{')
 }
 
 fn is_indented_as_written(line: &Line) -> bool {

@@ -7,8 +7,8 @@ use crate::core::event::{Event, Timestamp};
 use crate::core::extract;
 use crate::core::line::{Tried, View};
 use crate::core::notes::Claimant;
-use crate::core::writer::Writer;
 use crate::core::trace::{OpenTrace, Outcome};
+use crate::core::writer::Writer;
 use crate::rules::Kind;
 
 impl Assembler {
