@@ -50,6 +50,13 @@ pub(super) struct Waiting {
     pub(super) is_certain: bool,
 }
 
+impl Waiting {
+    /// Whether it is an event of `family` about `key`.
+    fn says(&self, family: u16, key: &[u8]) -> bool {
+        self.claim.as_ref().is_some_and(|(who, said)| who.family == family && said.as_deref() == Some(key))
+    }
+}
+
 /// What a line says about a region with verdicts; a failure if neither holds.
 #[derive(Clone, Copy, Debug)]
 struct Judged {
@@ -81,6 +88,15 @@ impl Held {
     /// Takes back what `is_meant`: it is no error.
     fn take(&mut self, is_meant: impl Fn(&Waiting) -> bool) {
         self.has_passed = true;
+        self.leave_out(is_meant);
+    }
+
+    /// Takes back what an event of `family` says of `key`: a runner has said at line `num` that this test should fail as it did.
+    pub(super) fn take_back(&mut self, family: u16, key: &[u8], num: u64) {
+        self.leave_out(|waiting| !waiting.is_certain && waiting.last_num < num && waiting.says(family, key));
+    }
+
+    fn leave_out(&mut self, is_meant: impl Fn(&Waiting) -> bool) {
         if self.queue.is_empty() {
             return;
         }
@@ -92,8 +108,7 @@ impl Held {
 
     /// Whether a waiting event says of `key` what another one of `family` says that begins at line `num`.
     pub(super) fn has_said(&self, family: u16, key: &[u8], num: u64) -> bool {
-        let says = |(who, said): &(Claimant, Option<Vec<u8>>)| who.family == family && said.as_deref() == Some(key);
-        self.queue.iter().any(|waiting| waiting.last_num < num && waiting.claim.as_ref().is_some_and(says))
+        self.queue.iter().any(|waiting| waiting.last_num < num && waiting.says(family, key))
     }
 
     /// Whether a waiting event says what `note` about `key` reports at line `num`. If a runner reports it (`is_certain`), no pass drops that event.
@@ -138,7 +153,8 @@ impl Region {
             let is_failed = || verdicts.fail.as_ref().is_some_and(|fail| fail.is_match(text));
             (is_passed || is_end || is_failed()).then(|| Judged { writer: line.writer_before(view), since: (0, 0), is_passed, is_end })
         };
-        said(line.body(), View::Body).or_else(|| said(line.marked()?, View::AfterWriter))
+        let said_inside = || said(line.marked()?, View::AfterWriter);
+        said(line.body(), View::Body).or_else(|| said(line.padded()?, View::Padded)).or_else(said_inside)
     }
 
     /// Whether `text` ends the region. Regions with verdicts are checked in `verdicts` instead.
