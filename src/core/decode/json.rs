@@ -156,8 +156,8 @@ fn go_test(leaves: &[Leaf<'_>], now: Timestamp) -> Option<Envelope> {
     let test = first(leaves, &["test"], Leaf::text);
     let text = match action {
         "output" | "build-output" => string(leaves, "output")?,
-        // The end of a test ends what it has printed.
-        "pass" | "fail" | "skip" if test.is_some_and(|test| !test.contains('/')) => "\n",
+        // The end of a test ends what it has printed. `go test` marks what it says itself by these signs.
+        "pass" | "fail" | "skip" if test.is_some_and(|test| !test.contains('/')) => "=== END\n",
         _ => return None,
     };
     let package = text_at(leaves, &["package", "importpath"])?;
@@ -402,7 +402,7 @@ mod tests {
         let got = wrapped(r#"{"Action":"output","Package":"a/b","Output":"FAIL"}"#);
         assert_eq!((got.partial, got.key.as_deref()), (true, Some("a/b")));
         let end = wrapped(r#"{"Action":"fail","Package":"a/b","Test":"TestX","Elapsed":0}"#);
-        assert_eq!((end.text.as_slice(), end.partial, end.key.as_deref()), (&b""[..], false, Some("a/b\tTestX")));
+        assert_eq!((end.text.as_slice(), end.partial, end.key.as_deref()), (&b"=== END"[..], false, Some("a/b\tTestX")));
         let run = br#"{"Action":"run","Package":"a/b","Test":"TestX"}"#;
         assert!(matches!(json(run, Timestamp(0)), Some(Json::Record(_))));
     }
