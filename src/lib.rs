@@ -36,6 +36,7 @@ pub mod core {
     mod leadin;
     pub mod line;
     pub mod lookback;
+    pub mod margin;
     pub mod noise;
     pub mod notes;
     pub mod patience;

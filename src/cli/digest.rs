@@ -133,6 +133,10 @@ impl Reading {
                 }
                 return Err(Trouble::new(path, why));
             }
+            if stream.counts().bytes == 0 {
+                let head = stream.space()[..count].to_vec();
+                stream.begins_with(&head, now());
+            }
             stream.advance(count, now(), &mut events);
             events.drain(..).for_each(|event| self.digest.event(&event));
         }

@@ -157,7 +157,7 @@ impl<'a> Found<'a> {
 }
 
 fn explain_line(engine: &Engine, name: &str, found: &Found, page: &mut String) {
-    let text = visible(&found.line.text, None);
+    let text = found.made.margin.cut_off(visible(&found.line.text, None));
     let place = Place { num: found.line.num, ..Place::default() };
     let line = Line::new(place, &text, now());
     if !page.is_empty() {

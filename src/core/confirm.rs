@@ -288,7 +288,9 @@ impl<'a> Confirm<'a> {
         let body = Some((View::Body, prefix.body));
         // A CI runner glues its tag to what a tool has printed: `##[error]src/cart.c:3:5: …`.
         let (one, other) = if self.line.body().starts_with(b"##[") { (tagged, body) } else { (body, tagged) };
-        let views = first.into_iter().chain(one).chain(other).chain(std::iter::once_with(after_writer).flatten());
+        let padded = || self.line.padded().map(|text| (View::Padded, self.line.text.len() - text.len()));
+        let others = std::iter::once_with(after_writer).chain(std::iter::once_with(padded)).flatten();
+        let views = first.into_iter().chain(one).chain(other).chain(others);
         let mut rejected = Rejected::Regex;
         for (view, from) in views {
             if !self.matches(index, entry, view) {

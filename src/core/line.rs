@@ -210,6 +210,13 @@ impl<'a> Line<'a> {
         &self.text[self.prefix().body.min(self.text.len())..]
     }
 
+    /// Returns the body with the second of two blanks that follow the time, which may be its own; `None` if there are not two.
+    #[must_use]
+    pub fn padded(&self) -> Option<&'a [u8]> {
+        let prefix = self.prefix();
+        self.text.get(prefix.body.checked_sub(1)?..).filter(|text| prefix.padded && text.first() == Some(&b' '))
+    }
+
     /// Returns the text after the level tag as well.
     #[must_use]
     pub fn message(&self) -> &'a [u8] {
@@ -308,6 +315,8 @@ pub enum View {
     Text,
     /// The text after time stamp and writer.
     Body,
+    /// The same with the second of two blanks that follow the time: it may be the text's own.
+    Padded,
     /// The text after the level tag as well.
     Message,
     /// The text after a writer's name in brackets.
@@ -323,6 +332,7 @@ impl View {
         match self {
             Self::Text => line.text,
             Self::Body => line.body(),
+            Self::Padded => line.padded().unwrap_or_else(|| line.body()),
             Self::Message => line.message(),
             Self::AfterWriter => line.after_writer().unwrap_or_else(|| line.body()),
             Self::Quoted(from) => line.text.get(from..).unwrap_or_default(),

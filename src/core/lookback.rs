@@ -9,6 +9,7 @@ use super::event::Lines;
 use super::frame::utf16_bytes;
 use super::leadin::{self, LeadIn};
 use super::line::{Line, Place, View};
+use super::margin::Margin;
 use super::record;
 use super::redact::KeyBlock;
 use super::shown;
@@ -33,6 +34,7 @@ pub struct LookBack<'a> {
     num: u64,
     offset: u64,
     is_wide: bool,
+    margin: Margin,
 }
 
 impl<'a> LookBack<'a> {
@@ -41,7 +43,13 @@ impl<'a> LookBack<'a> {
     #[must_use]
     pub fn new(bytes: &'a [u8], num: u64, offset: u64, is_wide: bool) -> Self {
         let from = bytes.len().saturating_sub(MAX_BYTES);
-        Self { bytes: &bytes[from..], num, offset, is_wide }
+        Self { bytes: &bytes[from..], num, offset, is_wide, margin: Margin::default() }
+    }
+
+    /// Returns the same of a stream with this margin.
+    #[must_use]
+    pub fn within(self, margin: Margin) -> Self {
+        Self { margin, ..self }
     }
 
     /// Returns the lines before line `before`, nearest first: number, offset, bytes.
@@ -60,7 +68,7 @@ impl<'a> LookBack<'a> {
             num = num.checked_sub(1)?;
             let text = &line[from..];
             rest = &rest[..from];
-            Some((num, end, text.strip_suffix(b"\r").unwrap_or(text)))
+            Some((num, end, self.margin.cut(text.strip_suffix(b"\r").unwrap_or(text))))
         })
         .skip_while(move |(num, ..)| *num >= before)
         .take(MAX_LINES)

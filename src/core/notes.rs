@@ -288,6 +288,14 @@ impl Notes {
         })
     }
 
+    /// Renews the claims of `who`: a status line at line `num` is about one of the tests that its events have told of, so what
+    /// sums up near it is, too.
+    pub fn renew(&mut self, who: Claimant, num: u64) {
+        let is_who = |claim: &Claim| claim.family == who.family && claim.service.may_be(who.service);
+        let renewed = |claim: &&mut Claim| is_who(claim) && !claim.is_brief() && !claim.passing && claim.holds_at(num);
+        Arc::make_mut(&mut self.claims).families.iter_mut().filter(renewed).for_each(|claim| claim.num = claim.num.max(num));
+    }
+
     /// Keeps a note until something claims it, unless one with the same key
     /// and text waits already. Returns the oldest notes if there are too many.
     pub fn wait(&mut self, family: u16, note: &Note, key: Option<Vec<u8>>, trace: OpenTrace) -> Vec<OpenTrace> {

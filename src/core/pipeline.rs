@@ -13,6 +13,7 @@ use super::extract::Origin;
 use super::frame::{Buffer, Framed};
 use super::line::{Line, Place};
 use super::lookback::{self, LookBack};
+use super::margin::Margin;
 use super::patience::Patience;
 use super::prefilter::{Hit, Marks, Scratch};
 use super::redact::{ContextKey, KeyBlock};
@@ -73,6 +74,8 @@ pub struct Stream {
     told: Counts,
     /// Set if lines may be syslog messages.
     wire: Option<wire::Wire>,
+    /// The blanks before every line.
+    margin: Margin,
     work: Work,
     /// The newest known place at which the stream can be resumed.
     safe: Snapshot,
@@ -111,8 +114,8 @@ impl Stream {
         let buffer = Buffer::new(engine.limits.max_line_bytes);
         let transcript = Transcript::new(engine.limits.mode);
         let (assembler, pieces, document) = Default::default();
-        let (counts, told, wire, work, safe) = Default::default();
-        Self { engine, origin, buffer, assembler, pieces, transcript, document, counts, told, wire, work, safe }
+        let (counts, told, wire, margin, work, safe) = Default::default();
+        Self { engine, origin, buffer, assembler, pieces, transcript, document, counts, told, wire, margin, work, safe }
     }
 
     /// Says which command prints the text. What a test runner's tests print is judged by its verdict, as after `$ npm test`;
@@ -129,6 +132,17 @@ impl Stream {
     pub fn of_finished(mut self) -> Self {
         self.assembler.finished();
         self
+    }
+
+    /// Says with which bytes a finished log begins, as [`Margin::of`] wants them: it may be indented as a whole.
+    pub fn begins_with(&mut self, head: &[u8], now: Timestamp) {
+        self.margin = Margin::of(&self.engine, head, now);
+    }
+
+    /// Returns the blanks before every line.
+    #[must_use]
+    pub fn margin(&self) -> Margin {
+        self.margin
     }
 
     /// Waits for the lines after an error that its context shows, so that the context does not depend on where a read
@@ -191,7 +205,7 @@ impl Stream {
 
     fn tick_within(&mut self, longest: Patience, now: Timestamp, out: &mut Vec<Event>) {
         let events = out.len();
-        let cx = Context { back: self.buffer.look_back(self.counts.lines + 1), ..Context::of(&self.engine, &self.origin) };
+        let cx = Context { back: self.buffer.look_back(self.counts.lines + 1).within(self.margin), ..Context::of(&self.engine, &self.origin) };
         self.assembler.tick(&cx, now, longest, out);
         self.counts.events += (out.len() - events) as u64;
     }
@@ -234,7 +248,7 @@ impl Stream {
     }
 
     fn needs_every_line(&self) -> bool {
-        self.assembler.is_open() || !self.pieces.is_empty() || !self.engine.limits.two_stage
+        self.assembler.is_open() || !self.pieces.is_empty() || self.margin.is_any() || !self.engine.limits.two_stage
     }
 
     /// Handles whole lines: scans the block with the prefilter, then looks at each line that needs it.
@@ -317,14 +331,14 @@ impl Stream {
     fn line(&mut self, raw: &Raw, framed: &Framed, hits: &[Hit], now: Timestamp, out: &mut Vec<Event>) {
         let offset = self.buffer.offset_of(raw.bytes, framed, raw.from);
         let mut place = Place { num: raw.num, offset, truncated: raw.truncated, ..Place::default() };
-        let back = LookBack::new(&raw.bytes[..raw.from], raw.num, offset, self.buffer.is_wide());
+        let back = LookBack::new(&raw.bytes[..raw.from], raw.num, offset, self.buffer.is_wide()).within(self.margin);
         if let Some((text, partial)) = self.message(raw.line(), now, &mut place).or_else(|| unwrap(raw.line(), now, &mut place)) {
             self.unwrapped(&text, partial, place, back, now, out);
             return;
         }
         let mut found = hits.iter().filter(|hit| hit.literal != DRESSED);
         let hit = if shown::is_overwritten(raw.line()) { found.next_back() } else { found.next() };
-        let text = visible(raw.line(), hit.map(|hit| hit.pos as usize + framed.from - raw.from));
+        let text = self.margin.cut_off(visible(raw.line(), hit.map(|hit| hit.pos as usize + framed.from - raw.from)));
         let mut candidates = std::mem::take(&mut self.work.candidates);
         let in_place = std::ptr::eq(text.as_ptr(), raw.line().as_ptr()) && !hits.iter().any(|hit| hit.literal == DRESSED);
         let is_cut = if in_place {
@@ -353,7 +367,7 @@ impl Stream {
                 .after(event.line_end)
                 .take_while(|(num, _)| *num <= last)
                 .take(lookback::MAX_LINES)
-                .map(|(num, text)| (num, visible(text, None)))
+                .map(|(num, text)| (num, self.margin.cut_off(visible(text, None))))
                 .filter(|(_, text)| !is_other(text));
             let mut after = Lines::default().with_room(TYPICAL_CONTEXT_BYTES);
             let lines: Vec<_> = lines.take(wanted).collect();

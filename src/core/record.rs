@@ -301,7 +301,7 @@ fn names_a_test(record: &Record, pointer: &str) -> bool {
 }
 
 fn split(text: &str) -> Lines {
-    text.lines().take(MAX_TEXT_LINES).collect()
+    text.trim_end_matches('\n').lines().take(MAX_TEXT_LINES).collect()
 }
 
 #[cfg(test)]

@@ -127,7 +127,7 @@ impl OpenTrace {
             lead_in,
             stamp: Stamp::of(entries, rivals, line, view.of(line)),
             key: line.key().map(<[u8]>::to_vec),
-            prefix: line.prefix(),
+            prefix: Prefix { padded: line.prefix().padded && view != View::Padded, ..line.prefix() },
             waits: false,
             adopted: None,
             unproven: false,

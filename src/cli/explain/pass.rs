@@ -8,6 +8,7 @@ use crate::cli::setup::Setup;
 use crate::core::event::Event;
 use crate::core::extract::Origin;
 use crate::core::frame::Buffer;
+use crate::core::margin::Margin;
 use crate::core::pipeline::Stream;
 use crate::core::redact::KeyBlock;
 use crate::core::text::printable;
@@ -42,6 +43,8 @@ pub(super) struct Made {
     pub(super) accounts: Vec<Account>,
     pub(super) format: Option<Format>,
     pub(super) is_document: bool,
+    /// The blanks before every line.
+    pub(super) margin: Margin,
     opened: Vec<(u64, Opened)>,
 }
 
@@ -81,8 +84,9 @@ impl<'a> Pass<'a> {
             probe.is_document()
         };
         // A stream that reads documents holds text back while it does not know: what is open after a line would be missing.
-        let stream = if is_document { stream().with_documents(max_bytes) } else { stream() };
-        let made = Made { events: Vec::new(), accounts: Vec::new(), format: None, is_document, opened: Vec::new() };
+        let mut stream = if is_document { stream().with_documents(max_bytes) } else { stream() };
+        stream.begins_with(head, now());
+        let made = Made { events: Vec::new(), accounts: Vec::new(), format: None, is_document, opened: Vec::new(), margin: stream.margin() };
         Self { rules: &engine.rules, asked, texts: Texts::new(asked, engine.limits.max_line_bytes), stream: stream.with_accounts(), made }
     }
 

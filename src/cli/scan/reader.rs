@@ -164,6 +164,9 @@ impl<'a> Reading<'a> {
                         self.leave_out(foreign);
                         return Ok(Vec::new());
                     }
+                    if !opened.live && self.stream.counts().bytes == 0 {
+                        self.stream.begins_with(&block, now());
+                    }
                     self.begin(&block, totals)?;
                 }
                 Ok(count) => self.stream.advance(count, now(), &mut self.events),

@@ -51,6 +51,14 @@ pub(super) struct Waiting {
     pub(super) is_certain: bool,
 }
 
+impl Waiting {
+    /// Whether it is an event of `who` about `key`.
+    fn says(&self, who: Claimant, key: &[u8]) -> bool {
+        let is_who = |other: &Claimant| other.family == who.family && other.service.may_be(who.service);
+        self.claim.as_ref().is_some_and(|(other, said)| is_who(other) && said.as_deref() == Some(key))
+    }
+}
+
 impl Held {
     /// Returns how long the first event waits, and since when.
     pub(super) fn wait(&self) -> Option<(Patience, Timestamp)> {
@@ -70,7 +78,7 @@ impl Held {
             if judged.is_of_tests {
                 self.passed_at = Some(now);
             }
-            self.take(is_meant);
+            self.leave_out(is_meant);
         }
         self.make_certain(is_meant);
     }
@@ -90,8 +98,13 @@ impl Held {
         self.make_certain(|waiting| waiting.writer.may_be(writer) && is_called(waiting));
     }
 
+    /// Takes back what an event of `who` says of `key`: a runner has said at line `num` that this test should fail as it did.
+    pub(super) fn take_back(&mut self, who: Claimant, key: &[u8], num: u64) {
+        self.leave_out(|waiting| !waiting.is_certain && waiting.last_num < num && waiting.says(who, key));
+    }
+
     /// Takes back what `is_meant`: it is no error.
-    fn take(&mut self, is_meant: impl Fn(&Waiting) -> bool) {
+    fn leave_out(&mut self, is_meant: impl Fn(&Waiting) -> bool) {
         if self.queue.is_empty() {
             return;
         }
@@ -103,9 +116,7 @@ impl Held {
 
     /// Whether a waiting event says of `key` what another one of `who` says that begins at line `num`.
     pub(super) fn has_said(&self, who: Claimant, key: &[u8], num: u64) -> bool {
-        let is_who = |other: &Claimant| other.family == who.family && other.service.may_be(who.service);
-        let says = |(other, said): &(Claimant, Option<Vec<u8>>)| is_who(other) && said.as_deref() == Some(key);
-        self.queue.iter().any(|waiting| waiting.last_num < num && waiting.claim.as_ref().is_some_and(says))
+        self.queue.iter().any(|waiting| waiting.last_num < num && waiting.says(who, key))
     }
 
     /// Whether a waiting event says what `note` by a service about `key` reports at line `num`. If a runner
@@ -189,7 +200,7 @@ impl Assembler {
 
     /// Takes back everything that waits for a verdict and was seen until then.
     pub(super) fn pass_all(&mut self, until: Timestamp) {
-        self.held.take(|waiting| !waiting.is_certain && waiting.event.observed_at <= until);
+        self.held.leave_out(|waiting| !waiting.is_certain && waiting.event.observed_at <= until);
     }
 
     pub(super) fn release(&mut self, out: &mut Vec<Event>) {

@@ -3,6 +3,7 @@
 use super::super::event::{Event, Timestamp};
 use super::super::line::{Line, Place};
 use super::super::lookback::LookBack;
+use super::super::margin::Margin;
 use super::super::visible::visible;
 use super::{Assembler, Context};
 
@@ -33,7 +34,7 @@ impl Assembler {
     pub fn read_text(cx: &Context, inner: &InnerText, out: &mut Vec<Event>) -> u64 {
         let outer = Context { depth: cx.depth + 1, ..Context::of(cx.engine, cx.origin) };
         let (mut assembler, mut candidates, begun) = (Self::default(), Vec::new(), out.len());
-        let is_cut = is_too_long(inner.text);
+        let (is_cut, margin) = (is_too_long(inner.text), Margin::of(cx.engine, inner.text.as_bytes(), inner.now));
         let count = if is_cut { inner.text.lines().count() } else { MAX_TEXT_LINES };
         let left_out = MAX_TEXT_LINES / 2..count - MAX_TEXT_LINES / 2;
         let (mut from, mut unasked) = (0, 0);
@@ -48,11 +49,15 @@ impl Assembler {
                 }
                 continue;
             }
-            let shown = visible(line.trim_end_matches(['\n', '\r']).as_bytes(), None);
+            let shown = margin.cut_off(visible(line.trim_end_matches(['\n', '\r']).as_bytes(), None));
             let work = assembler.work();
             unasked += u64::from(cx.engine.candidates(&shown, &mut work.scratch, &mut work.hits, &mut candidates));
             let place = (inner.place)(number, start);
-            let back = if inner.looks_back { LookBack::new(&inner.text.as_bytes()[..start], place.num, place.offset, false) } else { LookBack::default() };
+            let back = if inner.looks_back {
+                LookBack::new(&inner.text.as_bytes()[..start], place.num, place.offset, false).within(margin)
+            } else {
+                LookBack::default()
+            };
             assembler.line(&Context { back, ..outer }, &Line::new(place, &shown, inner.now), &candidates, out);
         }
         assembler.finish(&outer, inner.now, None, out);

@@ -23,6 +23,9 @@ impl Assembler {
         }
         let since = cx.back.prompt_above(line, note.of_job);
         if self.notes.find_claim((note, service), (key.as_deref(), text), (line.place.num, since)) {
+            if key.is_some() {
+                self.notes.renew(who, line.place.num);
+            }
             return;
         }
         if key.is_none() && self.is_told_by_open(cx, note, line) {

@@ -174,7 +174,9 @@ fn settled(trace: &OpenTrace, line: &Line) -> Option<Offer> {
 fn offer_machines(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[Candidate]>) -> Offer {
     let entries = &cx.engine.rules.entries;
     let restamped = trace.restamped(entries, line);
-    let keyed = trace.key.is_some() && line.prefix().key.is_some() || line.place.key.is_some();
+    // A line without an envelope is none of what a test in one has printed.
+    let is_wrapped = trace.lines.get(0).place.key.is_some();
+    let keyed = is_wrapped || trace.key.is_some() && line.prefix().key.is_some() || line.place.key.is_some();
     if keyed && trace.key.as_deref() != line.key() {
         return Offer::Elsewhere;
     }
@@ -240,7 +242,9 @@ fn is_record_of_its_own(cx: &Context, trace: &OpenTrace, line: &Line) -> bool {
     // A collector's stamp stands before the trace's lines, too.
     let prefix = line.prefix();
     let is_stamped = prefix.levels > 0 && prefix.times > trace.prefix.times;
-    (is_stamped || begins_as_structured(line.body()) && record::is_one(line)) && !trace.shows_records(&cx.engine.rules.entries) && !tell_of_test(cx, trace.still_competing())
+    (is_stamped || begins_as_structured(line.body()) && record::is_one(line))
+        && !trace.shows_records(&cx.engine.rules.entries)
+        && !tell_of_test(cx, trace.still_competing())
 }
 
 /// Whether the text begins like a JSON object or with `key=`: most lines do not.

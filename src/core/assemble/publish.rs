@@ -102,7 +102,7 @@ impl Assembler {
         trace.is_void(outcome) || once && extract::key(cx.engine, trace, outcome).is_some_and(|key| was_said(&key))
     }
 
-    /// A runner says of a test that it passed when it was tried again: what is told of the earlier attempt is no error.
+    /// A runner says of a test that it passed when it was tried again, or failed as it should: what is told of it is no error.
     fn take_back(&mut self, cx: &Context, trace: &OpenTrace, outcome: Outcome) {
         let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
         if !trace.is_void(outcome) || !matches!(&entry.kind, Kind::Trace(machine) if machine.once) {
@@ -111,6 +111,7 @@ impl Assembler {
         if let Some(key) = extract::key(cx.engine, trace, outcome) {
             let who = Claimant::of(entry, trace.setting.service);
             self.notes.take_back(who, &key, outcome.last_num);
+            self.held.take_back(who, &key, trace.lines.get(0).place.num);
             if let Some(cut) = self.cut_after(trace.anchor()) {
                 cut.take_back(who, &key, outcome.last_num);
             }

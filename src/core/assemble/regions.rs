@@ -66,7 +66,7 @@ impl OpenRegion {
         match (self.after_writer, line.prefix().body) {
             (true, _) => &[View::Text, View::Body, View::AfterWriter],
             (false, 0) => &[View::Text],
-            (false, _) => &[View::Text, View::Body],
+            (false, _) => &[View::Text, View::Body, View::Padded],
         }
     }
 

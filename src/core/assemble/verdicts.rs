@@ -63,7 +63,8 @@ impl Region {
                 known_since: (0, 0),
             })
         };
-        said(line.body(), View::Body).or_else(|| said(line.marked()?, View::AfterWriter))
+        let said_inside = || said(line.marked()?, View::AfterWriter);
+        said(line.body(), View::Body).or_else(|| said(line.padded()?, View::Padded)).or_else(said_inside)
     }
 
     /// Whether `text` ends the region. Regions with verdicts are checked in `verdicts` instead.

@@ -149,16 +149,20 @@ fn container(leaves: &[Leaf<'_>], now: Timestamp) -> Option<Envelope> {
     Some(Envelope { io: Some(io), key, ..unwrapped(text, leaves, now) })
 }
 
-/// Unwraps `go test -json`'s `{"Time":"…","Action":"output","Package":"p","Test":"T","Output":"…\n"}`
+/// Unwraps `go test -json`'s `{"Time":"…","Action":"output","Package":"p","Test":"T","Output":"…\n"}`. What the subtests
+/// of a test print is a part of what it prints: they are one writer.
 fn go_test(leaves: &[Leaf<'_>], now: Timestamp) -> Option<Envelope> {
     let action = first(leaves, &["action"], Leaf::text)?;
-    if action != "output" && action != "build-output" {
-        return None;
-    }
-    let text = string(leaves, "output")?;
+    let test = first(leaves, &["test"], Leaf::text);
+    let text = match action {
+        "output" | "build-output" => string(leaves, "output")?,
+        // The end of a test ends what it has printed. `go test` marks what it says itself by these signs.
+        "pass" | "fail" | "skip" if test.is_some_and(|test| !test.contains('/')) => "=== END\n",
+        _ => return None,
+    };
     let package = text_at(leaves, &["package", "importpath"])?;
-    let key = match first(leaves, &["test"], Leaf::text) {
-        Some(test) => format!("{package}\t{test}"),
+    let key = match test {
+        Some(test) => format!("{package}\t{}", test.split('/').next().unwrap_or_default()),
         None => package,
     };
     Some(Envelope { key: Some(key), ..unwrapped(text, leaves, now) })
@@ -393,8 +397,12 @@ mod tests {
     fn unwraps_go_test() {
         let got = wrapped(r#"{"Time":"2021-04-17T14:33:35Z","Action":"output","Package":"a/b","Test":"TestX","Output":"--- FAIL\n"}"#);
         assert_eq!((got.text.as_slice(), got.key.as_deref()), (&b"--- FAIL"[..], Some("a/b\tTestX")));
+        let sub = wrapped(r#"{"Action":"output","Package":"a/b","Test":"TestX/two/c","Output":"    --- FAIL\n"}"#);
+        assert_eq!((sub.text.as_slice(), sub.key.as_deref()), (&b"    --- FAIL"[..], Some("a/b\tTestX")));
         let got = wrapped(r#"{"Action":"output","Package":"a/b","Output":"FAIL"}"#);
         assert_eq!((got.partial, got.key.as_deref()), (true, Some("a/b")));
+        let end = wrapped(r#"{"Action":"fail","Package":"a/b","Test":"TestX","Elapsed":0}"#);
+        assert_eq!((end.text.as_slice(), end.partial, end.key.as_deref()), (&b"=== END"[..], false, Some("a/b\tTestX")));
         let run = br#"{"Action":"run","Package":"a/b","Test":"TestX"}"#;
         assert!(matches!(json(run, Timestamp(0)), Some(Json::Record(_))));
     }

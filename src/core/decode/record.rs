@@ -126,7 +126,7 @@ pub struct Record {
 /// Gives the leaves of one object their meaning.
 pub fn record(leaves: &[Leaf<'_>], now: Timestamp) -> Record {
     let stack = leaves.iter().find(|leaf| is_stack(leaf));
-    let message = first(leaves, &MESSAGES, |leaf| leaf.text().map(|_| leaf)).filter(|m| !same(Some(*m), stack));
+    let message = rendered(leaves).or_else(|| first(leaves, &MESSAGES, |leaf| leaf.text().map(|_| leaf))).filter(|m| !same(Some(*m), stack));
     let other = |leaf: &&Leaf<'_>| !same(Some(*leaf), stack) && !same(Some(*leaf), message);
     let level = level(leaves);
     // Of most records, nobody wants to know.
@@ -157,6 +157,11 @@ fn same(a: Option<&Leaf<'_>>, b: Option<&Leaf<'_>>) -> bool {
 
 fn text(leaf: &Leaf<'_>) -> Option<Text> {
     Some(Text { pointer: leaf.pointer.clone(), text: leaf.text()?.to_owned() })
+}
+
+/// Returns the diagnostic as rustc and Cargo would print it, with its place: the message beside it is a part of it.
+fn rendered<'a, 'b>(leaves: &'a [Leaf<'b>]) -> Option<&'a Leaf<'b>> {
+    first(leaves, &["rendered", "message.rendered"], |leaf| leaf.text().filter(|text| text.contains('\n')).map(|_| leaf))
 }
 
 fn has(leaves: &[Leaf<'_>], path: &str) -> bool {
@@ -322,6 +327,8 @@ mod tests {
             (r#"{"message":"","error":{"message":"a"}}"#, "/error/message", "a"),
             (r#"{"a/b":1,"@m":"a"}"#, "/@m", "a"),
             (r#"{"MESSAGE":[104,105]}"#, "/MESSAGE", "hi"),
+            (r#"{"reason":"x","message":{"rendered":"error: a\n --> b.rs:1:2\n\n","message":"a"}}"#, "/message/rendered", "error: a\n --> b.rs:1:2\n\n"),
+            (r#"{"message":"a","level":"error","rendered":null}"#, "/message", "a"),
         ];
         for (line, pointer, text) in table {
             let want = Text { pointer: pointer.into(), text: text.into() };

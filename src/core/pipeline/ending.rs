@@ -38,7 +38,7 @@ impl Stream {
         for piece in std::mem::take(&mut self.pieces) {
             self.whole_piece(piece, now, out);
         }
-        let cx = Context { back: self.buffer.look_back(self.counts.lines + 1), ..Context::of(&self.engine, &self.origin) };
+        let cx = Context { back: self.buffer.look_back(self.counts.lines + 1).within(self.margin), ..Context::of(&self.engine, &self.origin) };
         self.assembler.finish(&cx, now, passed, out);
         let end = self.buffer.end();
         let at_end = Raw { bytes: &self.buffer.bytes[..end], from: end, to: end, num: self.counts.lines + 1, truncated: false };

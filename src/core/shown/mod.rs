@@ -15,7 +15,7 @@ mod listing;
 mod prompt;
 mod said;
 
-pub use listing::{begins_step, is_overwritten, may_begin_step, stands_alone};
+pub use listing::{begins_step, is_numbered, is_overwritten, may_begin_step, stands_alone};
 pub use prompt::{is_of_host, is_prompt, may_be_prompt, resembles_prompt};
 
 /// Whether `line` (prefix removed) reads as source code or a comment rather than
