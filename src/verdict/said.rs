@@ -85,9 +85,9 @@ impl Said {
 }
 
 /// Ends the streams of a command's outputs together: what tests print on one is no error if the other says that they
-/// passed, and no later than [`SKEW`] before, unless the command failed. If it failed, and nothing says why (`has_said`:
-/// something has been said before), what passes took back may be the reason. Adds the errors of each, and returns until
-/// when errors on trial are none, for each.
+/// passed, unless the command failed; what is seen within a second after that counts as printed before it. If the command
+/// failed, and nothing says why (`has_said`: something has been said before), what passes took back may be the reason.
+/// Adds the errors of each, and returns until when errors on trial are none, for each.
 pub fn settle(outputs: &mut [(&mut Stream, &mut Vec<Event>)], has_said: bool, succeeded: bool, now: Timestamp) -> Vec<Option<Timestamp>> {
     let passed: Vec<_> = outputs.iter().map(|(stream, _)| stream.passed_at().filter(|_| succeeded)).collect();
     let mut passed_until = passed.clone();

@@ -152,7 +152,13 @@ impl Reader {
     /// Continues a file that was read up to `mark`.
     #[must_use]
     pub fn resume(engine: Arc<Engine>, uid: Uid, path: PathBuf, trust: Trust, mark: Mark) -> Self {
-        let facts = serde_json::from_str(&mark.facts).ok().filter(Facts::is_known).unwrap_or_else(|| Facts::plain(0));
+        let facts = serde_json::from_str(&mark.facts).ok().filter(Facts::is_known).unwrap_or_else(|| {
+            tracing::warn!(
+                "{}: what was open there cannot be read, or a newer siftd wrote it: its lines are counted anew",
+                path.display().to_string().escape_debug()
+            );
+            Facts::plain(0)
+        });
         let (file, stream, counting, head, tail, unfinished) = Default::default();
         let Mark { node, generation, start, read, safe, size, previous, .. } = mark;
         Self {
