@@ -175,7 +175,7 @@ fn offer_machines(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: 
     let entries = &cx.engine.rules.entries;
     let restamped = trace.restamped(entries, line);
     // A line without an envelope is none of what a test in one has printed.
-    let is_wrapped = trace.lines.get(0).place.key.is_some();
+    let is_wrapped = trace.lines.get(0).place.key.is_some() && tell_of_test(cx, trace.rivals());
     let keyed = is_wrapped || trace.key.is_some() && line.prefix().key.is_some() || line.place.key.is_some();
     if keyed && trace.key.as_deref() != line.key() {
         return Offer::Elsewhere;
