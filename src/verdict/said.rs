@@ -66,6 +66,7 @@ impl Said {
         let room = MAX_ERRORS.saturating_sub(self.errors.len());
         self.errors.extend(other.errors.iter().take(room).cloned());
         self.summary.iter_mut().zip(other.summary).for_each(|(mine, theirs)| *mine += theirs);
+        self.on_trial.iter_mut().zip(other.on_trial).for_each(|(mine, theirs)| *mine += theirs);
     }
 
     /// Whether stderr holds an error, and not merely a warning.

@@ -185,6 +185,7 @@ impl Assembler {
         let mut candidates = Vec::new();
         cx.engine.candidates(line.text, &mut Scratch::default(), &mut Vec::new(), &mut candidates);
         match Confirm::new(cx.engine, &line, &candidates).region() {
+            // Nothing has been read yet, so nothing comes out.
             Some((entry, region, view)) => self.enter(cx, (entry, region), &line, view, &mut Vec::new()),
             None => {
                 self.implies = true;

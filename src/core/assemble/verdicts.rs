@@ -17,12 +17,12 @@ pub(super) struct Judged {
     pub(super) writer: Writer,
     /// What began before this line has nothing to do with it.
     pub(super) since: (u64, u32),
+    /// What began before this line was read as if tests had run: it is only about its writer's, and a line without a name is not anybody's.
+    pub(super) known_since: (u64, u32),
     pub(super) is_passed: bool,
     pub(super) is_end: bool,
     /// Whether it is about tests, and not about a command that may fail.
     pub(super) is_of_tests: bool,
-    /// What began before this line was read as if tests had run: it is only about its writer's, and a line without a name is not anybody's.
-    pub(super) known_since: (u64, u32),
 }
 
 impl OpenRegion {
@@ -30,14 +30,27 @@ impl OpenRegion {
         region(cx, self.entry).is_some_and(Region::has_verdicts)
     }
 
-    /// Returns what the line says about the region; `None` if it is neither a verdict nor the region's end, or of another writer.
+    /// Returns what the line says about the region, and nothing that a runner's caller says if it is implied: that may call
+    /// anything. `None` if the line is neither a verdict nor the region's end, or of another writer.
     fn judged(&self, cx: &Context, line: &Line) -> Option<Judged> {
         let region = region(cx, self.entry).filter(|_| self.is_of(line.writer()))?;
-        let judged = region.judged(line, self.implied)?;
-        // Where the first line comes late, some of what the region is about stands above it.
-        let since = if region.late { (0, 0) } else { self.since };
-        let known_since = if self.implied { (u64::MAX, u32::MAX) } else { self.since };
-        Some(Judged { since, known_since, ..judged })
+        let verdicts = region.verdicts.as_ref()?;
+        let said = |text: &[u8], view: View| {
+            let by_caller = || !self.implied && verdicts.pass_by_caller.as_ref().is_some_and(|pass| pass.is_match(text));
+            let (is_passed, is_end) = (verdicts.pass.is_match(text) || by_caller(), region.close.is_match(text));
+            let is_failed = || verdicts.fail.as_ref().is_some_and(|fail| fail.is_match(text));
+            (is_passed || is_end || is_failed()).then(|| Judged {
+                writer: line.writer_before(view),
+                // Where the first line comes late, some of what the region is about stands above it.
+                since: if region.late { (0, 0) } else { self.since },
+                known_since: if self.implied { (u64::MAX, u32::MAX) } else { self.since },
+                is_passed,
+                is_end,
+                is_of_tests: !region.allowed,
+            })
+        };
+        let said_inside = || said(line.marked()?, View::AfterWriter);
+        said(line.body(), View::Body).or_else(|| said(line.padded()?, View::Padded)).or_else(said_inside)
     }
 }
 
@@ -46,28 +59,7 @@ impl Region {
         self.verdicts.is_some()
     }
 
-    /// Returns what the line says about the region, and nothing that a runner's caller says if it is
-    /// implied: that may call anything. `None` if the line is neither a verdict nor the region's end.
-    fn judged(&self, line: &Line, is_implied: bool) -> Option<Judged> {
-        let verdicts = self.verdicts.as_ref()?;
-        let said = |text: &[u8], view: View| {
-            let by_caller = || !is_implied && verdicts.pass_by_caller.as_ref().is_some_and(|pass| pass.is_match(text));
-            let (is_passed, is_end) = (verdicts.pass.is_match(text) || by_caller(), self.close.is_match(text));
-            let is_failed = || verdicts.fail.as_ref().is_some_and(|fail| fail.is_match(text));
-            (is_passed || is_end || is_failed()).then(|| Judged {
-                writer: line.writer_before(view),
-                since: (0, 0),
-                is_passed,
-                is_end,
-                is_of_tests: !self.allowed,
-                known_since: (0, 0),
-            })
-        };
-        let said_inside = || said(line.marked()?, View::AfterWriter);
-        said(line.body(), View::Body).or_else(|| said(line.padded()?, View::Padded)).or_else(said_inside)
-    }
-
-    /// Whether `text` ends the region. Regions with verdicts are checked in `verdicts` instead.
+    /// Whether `text` ends the region. Regions with verdicts are checked in `judged` instead.
     pub(super) fn ends_before(&self, text: &[u8]) -> bool {
         !self.has_verdicts() && self.close.is_match(text)
     }
