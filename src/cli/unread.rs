@@ -1,4 +1,5 @@
 //! What of an input was too long to be read: `scan` and `replay` say it, and end with [`Trouble`](super::Exit::Trouble).
+//! What was read, but not to the last doubt, `scan` only tells.
 
 use crate::core::pipeline::Stream;
 
@@ -11,4 +12,20 @@ pub fn unread(stream: &Stream) -> impl Iterator<Item = String> {
         count => Some(format!("{count} records are too long to be read: errors there are missing")),
     };
     document.into_iter().chain(records)
+}
+
+/// Returns what the bounds of the work on a stream that has ended have cost, one sentence for each.
+pub fn bounded(stream: &Stream) -> impl Iterator<Item = String> {
+    let counts = stream.counts();
+    let lines = (counts.unasked > 0).then(|| {
+        let lines = if counts.unasked == 1 { "line" } else { "lines" };
+        let count = counts.unasked;
+        format!("{count} {lines} led to more rules than are asked of one line, or repeated one literal too often: an error there may be missing")
+    });
+    let sections = (counts.cut_sections > 0).then(|| {
+        let sections = if counts.cut_sections == 1 { "section" } else { "sections" };
+        let count = counts.cut_sections;
+        format!("{count} {sections} of tools' outputs began while too many were open: an error there may be missing, or one too many")
+    });
+    lines.into_iter().chain(sections)
 }

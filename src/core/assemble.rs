@@ -61,6 +61,7 @@ pub struct Assembler {
     again: VecDeque<Again>,
     reread: u64,
     unasked: u64,
+    cut_sections: u64,
     /// Lines of something open that a pause has published as events of their own: offset
     /// and inner line. A trace that takes such a line in vain does not know about it.
     told: Vec<(u64, u32)>,
@@ -363,6 +364,12 @@ impl Assembler {
     #[must_use]
     pub fn unasked(&self) -> u64 {
         self.unasked
+    }
+
+    /// Number of sections that were not followed to their end because too many were open.
+    #[must_use]
+    pub fn cut_sections(&self) -> u64 {
+        self.cut_sections
     }
 
     /// Counts lines inside a record of which not all was asked.

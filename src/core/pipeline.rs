@@ -55,6 +55,8 @@ pub struct Counts {
     /// Lines of which not all was asked: those without an event that led to more rules than may be asked about
     /// one line, and those that repeat a literal more often than is followed up. The lines of texts inside records count, too.
     pub unasked: u64,
+    /// Sections of tools' outputs that were not followed to their end because too many were open.
+    pub cut_sections: u64,
     /// Records of a transcript that are too long to be read.
     pub unread: u64,
 }
@@ -103,6 +105,7 @@ impl std::ops::AddAssign for Counts {
         self.truncated += more.truncated;
         self.reread += more.reread;
         self.unasked += more.unasked;
+        self.cut_sections += more.cut_sections;
         self.unread += more.unread;
     }
 }
@@ -228,7 +231,8 @@ impl Stream {
     #[must_use]
     pub fn counts(&self) -> Counts {
         let unasked = self.counts.unasked + self.assembler.unasked() + self.transcript.unasked();
-        Counts { reread: self.assembler.reread(), unasked, unread: self.transcript.unread(), ..self.counts }
+        let (reread, cut_sections) = (self.assembler.reread(), self.assembler.cut_sections());
+        Counts { reread, unasked, cut_sections, unread: self.transcript.unread(), ..self.counts }
     }
 
     /// Returns the counts since the last call.
@@ -243,6 +247,7 @@ impl Stream {
             truncated: now.truncated - old.truncated,
             reread: now.reread - old.reread,
             unasked: now.unasked - old.unasked,
+            cut_sections: now.cut_sections - old.cut_sections,
             unread: now.unread - old.unread,
         }
     }

@@ -181,6 +181,7 @@ pub(super) fn counted(label: &Label, turn: &Turn) {
     source.candidates.add(turn.counts.candidates);
     source.truncated.add(turn.counts.truncated);
     source.unasked.add(turn.counts.unasked);
+    source.cut_sections.add(turn.counts.cut_sections);
     source.unread.add(turn.counts.unread);
 }
 

@@ -38,12 +38,31 @@ impl<'de> Deserialize<'de> for Located {
             return Ok(Self { text: String::deserialize(deserializer)?, span: 0..0 });
         }
         let spanned = Spanned::<String>::deserialize(deserializer)?;
-        Ok(Self { span: spanned.span(), text: spanned.into_inner() })
+        Ok(Self { span: spanned.span(), text: joined(spanned.into_inner()) })
     }
+}
+
+/// Joins a text that is written over several lines: a line break and the indentation after it are none of it.
+fn joined(text: String) -> String {
+    if !text.contains('\n') {
+        return text;
+    }
+    text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line).trim_start_matches([' ', '\t'])).collect()
 }
 
 impl Serialize for Located {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::joined;
+
+    #[test]
+    fn a_text_over_several_lines_is_one() {
+        assert_eq!(joined("  a b ".to_owned()), "  a b ", "one line stays as it is");
+        assert_eq!(joined("\n    ^(?:\n\t| a \r\n    |b)$\n".to_owned()), "^(?:| a |b)$");
     }
 }

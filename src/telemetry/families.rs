@@ -89,6 +89,8 @@ families! {
     Counter "siftd_source_truncated_lines_total" ["source"] "Lines longer than max_line_bytes.": |all, out| out.sources(all, |source| source.truncated.get());
     Counter "siftd_source_unasked_lines_total" ["source"] "Lines, those of texts inside records included, that led to more rules, or repeated a literal more often, than is asked of one line.":
         |all, out| out.sources(all, |source| source.unasked.get());
+    Counter "siftd_source_cut_sections_total" ["source"] "Sections of tools' outputs that were not followed to their end because too many were open: their later errors may be missing, or not be taken back.":
+        |all, out| out.sources(all, |source| source.cut_sections.get());
     Counter "siftd_source_unread_records_total" ["source"] "Records of transcripts that are too long to be read.":
         |all, out| out.sources(all, |source| source.unread.get());
     Gauge "siftd_source_lag_bytes" ["source"] "Bytes that are in the source's files and were not read yet.":

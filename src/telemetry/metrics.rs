@@ -189,6 +189,8 @@ pub struct SourceMetrics {
     pub truncated: Counter,
     /// Lines without an event for which not every rule was tried.
     pub unasked: Counter,
+    /// Sections of tools' outputs that were not followed to their end.
+    pub cut_sections: Counter,
     /// Records of transcripts that are too long to be read.
     pub unread: Counter,
     /// Events that were committed.

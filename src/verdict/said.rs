@@ -43,10 +43,20 @@ impl Said {
             event.io.get_or_insert(io);
             self.summary[event.severity as usize] += 1;
             self.on_trial[event.severity as usize] += u64::from(event.on_trial);
-            if self.errors.len() < MAX_ERRORS {
+            if self.has_room_for(&event) {
                 self.errors.push(event);
             }
         }
+    }
+
+    /// Whether the error is kept. If there are too many, one that a verdict may still take back makes room for one that is certain.
+    fn has_room_for(&mut self, event: &Event) -> bool {
+        if self.errors.len() >= MAX_ERRORS && !event.on_trial {
+            if let Some(at) = self.errors.iter().rposition(|kept| kept.on_trial) {
+                self.errors.remove(at);
+            }
+        }
+        self.errors.len() < MAX_ERRORS
     }
 
     /// Removes the errors that came out before the tests that printed them passed, at `until` at the latest. Those that
@@ -63,8 +73,11 @@ impl Said {
 
     /// Adds the errors of another output, whose errors are already counted.
     pub fn join(&mut self, other: &Self) {
-        let room = MAX_ERRORS.saturating_sub(self.errors.len());
-        self.errors.extend(other.errors.iter().take(room).cloned());
+        for event in &other.errors {
+            if self.has_room_for(event) {
+                self.errors.push(event.clone());
+            }
+        }
         self.summary.iter_mut().zip(other.summary).for_each(|(mine, theirs)| *mine += theirs);
         self.on_trial.iter_mut().zip(other.on_trial).for_each(|(mine, theirs)| *mine += theirs);
     }

@@ -146,6 +146,20 @@ fn invariant_7_regions_do_not_nest_without_end() {
     scan(text);
 }
 
+/// Beyond the bound, the oldest section of a named writer ends, which is counted; that of the log itself goes on.
+#[test]
+fn invariant_7_sections_of_many_writers_are_bounded_and_counted() {
+    let banner = "=================================== FAILURES ===================================";
+    let services: String = (100..200).map(|n| format!("w{n}-1  | Failures:\n")).collect();
+    let failure = "___________________________________ test_sum ___________________________________\n\n    def test_sum():\n\
+        >       assert add(1, 2) == 4\nE       assert 3 == 4\n\ntest_sum.py:5: AssertionError\n";
+    let (mut stream, mut out) = (stream(&usual()), Vec::new());
+    stream.push(format!("{banner}\n{services}{failure}").as_bytes(), NOW, &mut out);
+    stream.finish(NOW, &mut out);
+    assert_eq!(out.iter().map(|event| &*event.rule).collect::<Vec<_>>(), ["pytest.test"], "{out:#?}");
+    assert_eq!(stream.counts().cut_sections, 37);
+}
+
 #[test]
 fn invariant_7_a_line_with_every_literal() {
     let all = parts().literals.join(" ");

@@ -7,7 +7,8 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::super::{identity, unread::unread};
+use super::super::identity;
+use super::super::unread::{bounded, unread};
 use super::{Job, Tally};
 use crate::core::event::Event;
 use crate::core::extract::Origin;
@@ -159,20 +160,14 @@ impl<'a> Reading<'a> {
                 Ok(count) if is_beginning => {
                     let block = space[..count].to_vec();
                     let is_whole = if opened.live { opened.is_whole(count) } else { count < room };
-                    let foreign = if std::mem::take(&mut self.is_unseen) { foreign::judge(&block, is_whole) } else { None };
-                    if let Some(foreign) = foreign.filter(|foreign| !self.job.reads.contains(foreign)) {
-                        self.leave_out(foreign);
+                    if std::mem::take(&mut self.is_unseen) && !self.accepts(&block, is_whole, opened.live) {
                         return Ok(Vec::new());
-                    }
-                    if !opened.live && self.stream.counts().bytes == 0 {
-                        self.stream.begins_with(&block, now());
                     }
                     self.begin(&block, totals)?;
                 }
                 Ok(count) => self.stream.advance(count, now(), &mut self.events),
                 Err(error) => {
-                    let name = self.envelope.path.as_deref().unwrap_or("stdin");
-                    self.job.trouble(&Trouble::new(Path::new(name), format!("reading ended early: {error}")));
+                    self.job.trouble(&Trouble::new(self.name(), format!("reading ended early: {error}")));
                     break;
                 }
             }
@@ -185,20 +180,27 @@ impl<'a> Reading<'a> {
         }
         self.stream.finish(now(), &mut self.events);
         self.print(totals);
-        let counts = self.stream.counts();
-        for why in unread(&self.stream) {
-            self.job.trouble(&Trouble::new(Path::new(self.envelope.path.as_deref().unwrap_or("stdin")), why));
-        }
-        totals.lines += counts.lines;
-        if counts.unasked > 0 {
-            let lines = if counts.unasked == 1 { "line" } else { "lines" };
-            let why = format!(
-                "{} {lines} led to more rules than are asked of one line, or repeated one literal too often: an error there may be missing",
-                counts.unasked
-            );
-            self.job.tell(&Trouble::new(Path::new(self.envelope.path.as_deref().unwrap_or("stdin")), why));
-        }
+        totals.lines += self.stream.counts().lines;
+        unread(&self.stream).for_each(|why| self.job.trouble(&Trouble::new(self.name(), why)));
+        bounded(&self.stream).for_each(|why| self.job.tell(&Trouble::new(self.name(), why)));
         Ok(self.out)
+    }
+
+    /// What the input is called in messages.
+    fn name(&self) -> &Path {
+        Path::new(self.envelope.path.as_deref().unwrap_or("stdin"))
+    }
+
+    /// Whether an input that begins with this block is a log. Of a finished one, the stream then knows how it begins.
+    fn accepts(&mut self, block: &[u8], is_whole: bool, is_live: bool) -> bool {
+        if let Some(foreign) = foreign::judge(block, is_whole).filter(|foreign| !self.job.reads.contains(foreign)) {
+            self.leave_out(foreign);
+            return false;
+        }
+        if !is_live {
+            self.stream.begins_with(block, now());
+        }
+        true
     }
 
     /// Processes a block of the beginning in pieces.
@@ -216,8 +218,7 @@ impl<'a> Reading<'a> {
 
     /// Skips an input that is no log. That is a fault only if the input was named, not if it was found in a folder.
     fn leave_out(&self, foreign: Foreign) {
-        let path = self.envelope.path.as_deref().map(Path::new);
-        let trouble = Trouble::new(path.unwrap_or(Path::new("stdin")), foreign.advice(path));
+        let trouble = Trouble::new(self.name(), foreign.advice(self.envelope.path.as_deref().map(Path::new)));
         match self.is_named {
             true => self.job.refuse(&trouble),
             false => self.job.leave_out(&trouble),

@@ -119,7 +119,8 @@ impl Assembler {
         self.regions.iter().any(|open| open.holds(line) && region(cx, open.entry).is_some_and(|region| region.seal))
     }
 
-    /// Handles the first line of the region `entry`. Beyond [`MAX_REGIONS`], the oldest one ends: its writer is most likely gone.
+    /// Handles the first line of the region `entry`. Beyond [`MAX_REGIONS`], the oldest one of a named writer ends: that
+    /// one is most likely gone, and what it wrote holds no other writer's sections.
     pub(super) fn enter(&mut self, cx: &Context, (entry, region): (u16, &Region), line: &Line, view: View, out: &mut Vec<Event>) {
         let writer = line.writer_before(view);
         self.implies &= !region.has_verdicts() || region.late;
@@ -135,10 +136,13 @@ impl Assembler {
             return;
         }
         if self.depth(writer) >= if region.has_verdicts() { MAX_RUNS } else { MAX_DEPTH } {
+            self.cut_sections += 1;
             return;
         }
         if self.regions.len() >= MAX_REGIONS {
-            self.end_region(cx, 0, out);
+            let oldest = self.regions.iter().position(|open| !open.writer.is_unnamed());
+            self.end_region(cx, oldest.unwrap_or_default(), out);
+            self.cut_sections += 1;
         }
         self.regions.push(OpenRegion {
             entry,
