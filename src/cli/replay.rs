@@ -11,7 +11,7 @@ use super::args::{ReadMode, ReplayArgs, SetupArgs};
 use super::unread::unread;
 use super::{Exit, Failure, out, say, setup};
 use crate::core::engine::Engine;
-use crate::core::event::Event;
+use crate::core::event::{Event, Spot};
 use crate::core::extract::Origin;
 use crate::core::pipeline::Stream;
 use crate::sinks::human::sanitise;
@@ -37,9 +37,6 @@ struct Found {
     rule: Arc<str>,
     text: String,
 }
-
-/// The place where an event starts.
-type Place = (u64, u32);
 
 #[derive(Default)]
 struct Counts {
@@ -107,7 +104,7 @@ enum Fault {
 /// The events of a log under the new rules and under the old ones.
 #[derive(Default)]
 struct Pair {
-    found: [BTreeMap<Place, Found>; 2],
+    found: [BTreeMap<Spot, Found>; 2],
     /// What limits have left out.
     limits: BTreeSet<String>,
 }
@@ -139,7 +136,7 @@ impl Pair {
                     self.limits.insert(format!("only its first {MAX_EVENTS} errors are compared"));
                     events.truncate(room);
                 }
-                found.extend(events.iter().map(|event| ((event.offset, event.inner), Found::of(event))));
+                found.extend(events.iter().map(|event| (event.spot(), Found::of(event))));
             }
             if count == 0 {
                 self.limits.extend(streams.iter().flat_map(unread));
@@ -187,10 +184,10 @@ impl Found {
 fn compare(path: &Path, Pair { found: [mut new, mut old], .. }: Pair, counts: &mut Counts, as_json: bool) -> String {
     let mut rows: Vec<(u64, String)> = Vec::new();
     let mut add = |sign, found: &Found, before: Option<&Found>| rows.push((found.lines.0, shown(path, sign, found, before, as_json)));
-    let same: Vec<Place> = new.keys().filter(|place| old.contains_key(place)).copied().collect();
+    let same: Vec<Spot> = new.keys().filter(|place| old.contains_key(place)).copied().collect();
     let mut pairs: Vec<(Found, Found)> = same.into_iter().filter_map(|place| Some((new.remove(&place)?, old.remove(&place)?))).collect();
     // Events that start at different places may still be the same error.
-    let places: Vec<Place> = new.keys().copied().collect();
+    let places: Vec<Spot> = new.keys().copied().collect();
     for place in places {
         let around = old.range(..place).rev().take(NEAR).chain(old.range(place..).take(NEAR));
         let near = around.filter(|(_, was)| new.get(&place).is_some_and(|found| found.overlaps(was))).map(|(place, _)| *place).next();

@@ -119,8 +119,16 @@ impl SinkConfig {
 
 impl Default for PeerConfig {
     fn default() -> Self {
-        let (address, url, ca_file, cert_file, key_file) = Default::default();
-        Self { address, url, tls: false, ca_file, cert_file, key_file, timeout: Duration::from_secs(30), max_delay: Duration::from_secs(30) }
+        Self {
+            address: None,
+            url: None,
+            tls: false,
+            ca_file: None,
+            cert_file: None,
+            key_file: None,
+            timeout: Duration::from_secs(30),
+            max_delay: Duration::from_secs(30),
+        }
     }
 }
 

@@ -2,12 +2,12 @@
 //! then whether it begins something. Owns what is open in one stream; every bound is in lines of that
 //! stream, never in time. What a line means is decided in `confirm`; fields are filled in `extract`.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use super::block::Block;
 use super::confirm::{Confirm, Found};
 use super::engine::{Candidate, Engine};
-use super::event::{Event, Lines};
+use super::event::{Event, Lines, Spot};
 use super::extract::Origin;
 use super::leadin::LeadIn;
 use super::line::{Line, Tried, View};
@@ -62,9 +62,9 @@ pub struct Assembler {
     reread: u64,
     unasked: u64,
     cut_sections: u64,
-    /// Lines of something open that a pause has published as events of their own: offset
-    /// and inner line. A trace that takes such a line in vain does not know about it.
-    told: Vec<(u64, u32)>,
+    /// Lines of something open that a pause has published as events of their own.
+    /// A trace that takes such a line in vain does not know about it.
+    told: BTreeSet<Spot>,
     /// The lines given back last, and the context before them.
     given: Lines,
     /// Number of the last line that belongs to an event.

@@ -215,6 +215,15 @@ pub struct RecordPlace {
     pub line: u32,
 }
 
+/// What identifies a line within its stream, even if it has no number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Spot {
+    /// Offset of its first byte in the stream.
+    pub offset: u64,
+    /// Index among the decoded inner lines of a record; 0 in plain text.
+    pub inner: u32,
+}
+
 /// One error. Offsets and line numbers count in the stream that it was found in.
 #[derive(Clone, Debug)]
 pub struct Event {
@@ -283,6 +292,12 @@ pub struct Event {
 }
 
 impl Event {
+    /// Returns what identifies its first line within the stream.
+    #[must_use]
+    pub fn spot(&self) -> Spot {
+        Spot { offset: self.offset, inner: self.inner }
+    }
+
     /// Whether the line belongs to it.
     #[must_use]
     pub fn covers(&self, num: u64) -> bool {

@@ -5,7 +5,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use super::confirm::Known;
 use super::decode::{self, Prefix};
 use super::engine::Candidate;
-use super::event::{Io, Level, Sender, Timestamp};
+use super::event::{Io, Level, Sender, Spot, Timestamp};
 use super::leadin;
 use super::writer::Writer;
 use crate::rules::Signs;
@@ -39,11 +39,33 @@ pub struct Place {
 }
 
 impl Place {
-    /// Returns what identifies the line within its stream: offset and inner line.
+    /// Returns what identifies the line within its stream.
     #[must_use]
-    pub fn spot(&self) -> (u64, u32) {
-        (self.offset, self.inner)
+    pub fn spot(&self) -> Spot {
+        Spot { offset: self.offset, inner: self.inner }
     }
+
+    /// Returns where the line stands among those of its stream.
+    #[must_use]
+    pub fn position(&self) -> Position {
+        Position { num: self.num, inner: self.inner }
+    }
+}
+
+/// Where a line stands among those of its stream: lines are ordered by it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// 1-based number of the line.
+    pub num: u64,
+    /// Index among the decoded inner lines of a record; 0 in plain text.
+    pub inner: u32,
+}
+
+impl Position {
+    /// Before every line.
+    pub const BEFORE_ALL: Self = Self { num: 0, inner: 0 };
+    /// After every line.
+    pub const AFTER_ALL: Self = Self { num: u64::MAX, inner: u32::MAX };
 }
 
 /// Whether a trace has opened on a line and come to nothing.

@@ -186,7 +186,7 @@ impl OpenTrace {
     #[must_use]
     pub fn is_followed_by(&self, line: &Line) -> bool {
         let last = self.lines.get(self.lines.len() - 1).place;
-        let is_later = (line.place.num, line.place.inner) > (last.num, last.inner);
+        let is_later = line.place.position() > last.position();
         line.place.num == self.last_num + 1 || (is_later && self.key.is_some() && self.key.as_deref() == line.key())
     }
 

@@ -20,8 +20,7 @@ pub(super) struct Pending {
 
 impl Pending {
     pub fn new() -> Self {
-        let (due, sources, marks) = Default::default();
-        Self { due, sources, marks, since: Instant::now() }
+        Self { due: Vec::new(), sources: Vec::new(), marks: HashMap::new(), since: Instant::now() }
     }
 
     /// Takes messages from the queue, whose order relative to the batches in it does not matter except for sources.

@@ -57,8 +57,16 @@ impl Streams {
     pub fn new(engine: Arc<Engine>, nonce: Nonce, pool: &Arc<Pool>, sender: &Sender<Wake>, configs: Vec<SourceConfig>) -> Self {
         let (pool, changed) = (pool.clone(), sender.clone());
         let hooks = Hooks { enqueue: Box::new(move |flow| pool.push(Task::Flow(flow))), changed: Box::new(move || drop(changed.send(Wake::Streams))) };
-        let (running, tasks, failed) = Default::default();
-        Self { intake: Intake::new(engine, nonce, hooks), nonce, runtime: None, running, tasks, sender: sender.clone(), configs, failed }
+        Self {
+            intake: Intake::new(engine, nonce, hooks),
+            nonce,
+            runtime: None,
+            running: Arc::default(),
+            tasks: BTreeMap::new(),
+            sender: sender.clone(),
+            configs,
+            failed: Arc::default(),
+        }
     }
 
     /// Starts a source, which runs until it ends or is told to stop.

@@ -45,8 +45,8 @@ struct Inside<T> {
 
 impl<T> Default for Pool<T> {
     fn default() -> Self {
-        let (tasks, idle, is_closed, came) = Default::default();
-        Self { inside: Mutex::new(Inside { tasks, idle, is_closed }), came }
+        let inside = Inside { tasks: VecDeque::new(), idle: Vec::new(), is_closed: false };
+        Self { inside: Mutex::new(inside), came: Default::default() }
     }
 }
 

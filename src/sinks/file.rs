@@ -88,10 +88,21 @@ impl Output {
     /// Continues after `mark`.
     #[must_use]
     pub fn new(options: Options, mark: SinkMark) -> Self {
-        let (file, rest, dirty_since, packing, stuck_since) = Default::default();
-        let (stage, wants_reopen, looked_at) = (Stage::Closed, false, Timestamp(0));
-        let (is_unsure, sync_data) = (false, File::sync_data as fn(&File) -> io::Result<()>);
-        Self { options, told: mark.clone(), mark, file, rest, dirty_since, stage, wants_reopen, stuck_since, looked_at, packing, is_unsure, sync_data }
+        Self {
+            options,
+            told: mark.clone(),
+            mark,
+            file: None,
+            rest: None,
+            dirty_since: None,
+            stage: Stage::Closed,
+            wants_reopen: false,
+            stuck_since: None,
+            looked_at: Timestamp(0),
+            packing: None,
+            is_unsure: false,
+            sync_data: File::sync_data,
+        }
     }
 
     /// Begins writing records. By now the file before this one is no longer needed to find out what was

@@ -65,9 +65,19 @@ impl Spec {
     }
 
     fn within(folder: PathBuf, name: String, start: Start, rotate_wait: Duration) -> Self {
-        let (literals, globs, exclude, links_into, own, rooted) = Default::default();
-        let forget_after = Duration::from_secs(30 * 86_400);
-        Self { name, start, rotate_wait, forget_after, literals, globs, exclude, links_into, own, rooted, folder }
+        Self {
+            name,
+            start,
+            rotate_wait,
+            forget_after: Duration::from_secs(30 * 86_400),
+            literals: Vec::new(),
+            globs: Vec::new(),
+            exclude: Vec::new(),
+            links_into: Vec::new(),
+            own: Vec::new(),
+            rooted: Vec::new(),
+            folder,
+        }
     }
 
     /// Returns the same source with nothing left to follow.

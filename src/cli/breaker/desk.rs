@@ -47,8 +47,15 @@ impl Desk {
             config.state_dir.clone_from(folder);
         }
         let flags = flags(place.config.as_deref(), place.state_dir.as_deref());
-        let (engine, teller) = Default::default();
-        Ok(Self { setup, folder: config.state_dir.clone(), config, flags, is_named: place.state_dir.is_some(), engine, teller })
+        Ok(Self {
+            setup,
+            folder: config.state_dir.clone(),
+            config,
+            flags,
+            is_named: place.state_dir.is_some(),
+            engine: OnceCell::new(),
+            teller: OnceCell::new(),
+        })
     }
 
     /// Returns the rules and limits by which `siftd judge` reads with this configuration.

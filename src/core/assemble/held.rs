@@ -12,7 +12,7 @@ use super::regions::OpenRegion;
 use super::verdicts::{Judged, is_runners};
 use super::{Assembler, Context};
 use crate::core::event::{Event, Timestamp};
-use crate::core::line::Line;
+use crate::core::line::{Line, Position};
 use crate::core::notes::{Claimant, explains};
 use crate::core::patience::Patience;
 use crate::core::writer::Writer;
@@ -38,8 +38,8 @@ pub(super) struct Held {
 pub(super) struct Waiting {
     pub(super) event: Event,
     pub(super) anchor: u64,
-    /// The line that began it: its number and its index within a record.
-    pub(super) head: (u64, u32),
+    /// The line that began it.
+    pub(super) head: Position,
     pub(super) last_num: u64,
     /// Who wrote its lines.
     pub(super) writer: Writer,
@@ -143,7 +143,7 @@ impl Assembler {
     /// Handles an event that a record in `line` states, by `entry`. It waits wherever events of other lines wait.
     pub fn state(&mut self, cx: &Context, line: &Line, event: Event, entry: Option<&Entry>, out: &mut Vec<Event>) {
         self.own(line.place.offset, line.place.num);
-        if self.told.contains(&(event.offset, event.inner)) {
+        if self.told.contains(&event.spot()) {
             return;
         }
         let claim = entry.filter(|entry| entry.claims()).map(|entry| (Claimant::of(entry, line.service()), None));
@@ -151,7 +151,7 @@ impl Assembler {
         if !entry.is_some_and(|entry| is_runners(cx, entry))
             && let Some(wait) = self.wait_at(cx, line)
         {
-            let head = (line.place.num, line.place.inner);
+            let head = line.place.position();
             self.hold(Waiting { event, anchor, head, last_num, writer: line.writer(), claim, wait, is_certain: false }, out);
             return;
         }

@@ -82,8 +82,8 @@ impl Assembler {
 
     fn tell(&mut self, event: &Event) {
         let oldest = self.oldest();
-        self.told.retain(|told| Some(told.0) >= oldest);
-        self.told.push((event.offset, event.inner));
+        self.told.retain(|told| Some(told.offset) >= oldest);
+        self.told.insert(event.spot());
     }
 
     /// Whether a pause has published the line at `place` as an event of its own.
@@ -106,7 +106,7 @@ impl Assembler {
             return None;
         }
         let first = self.read_again(cx, trace, 0).into_iter().next()?;
-        let is_its = (first.offset, first.inner) == head.place.spot() && !first.is_status;
+        let is_its = first.spot() == head.place.spot() && !first.is_status;
         is_its.then_some(first)
     }
 
@@ -141,7 +141,7 @@ impl Assembler {
             self.notes.oldest().is_some() || self.open.iter().any(|trace| trace.has_told_head() || trace.outcome(&cx.engine.rules.entries).is_some());
         for event in self.read_again(cx, trace, rest).into_iter().filter(|event| !(may_be_told && event.is_status)) {
             let trace = &mut self.open[at];
-            if (event.offset, event.inner) == trace.lines.get(0).place.spot() {
+            if event.spot() == trace.lines.get(0).place.spot() {
                 trace.pauses.publish();
             }
             self.tell(&event);

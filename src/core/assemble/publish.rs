@@ -5,7 +5,7 @@ use super::held::Waiting;
 use super::{Assembler, Context};
 use crate::core::event::{Event, Timestamp};
 use crate::core::extract;
-use crate::core::line::{Tried, View};
+use crate::core::line::{Position, Tried, View};
 use crate::core::notes::Claimant;
 use crate::core::trace::{OpenTrace, Outcome};
 use crate::core::writer::Writer;
@@ -71,7 +71,7 @@ impl Assembler {
             let event = extract::event(cx.engine, cx.origin, trace, outcome, false);
             if let Some(wait) = self.wait_for_verdict(cx, trace, outcome.entry, Some(event.category)) {
                 let claim = entry.claims().then(|| (Claimant::of(entry, trace.setting.service), extract::key(cx.engine, trace, outcome)));
-                let head = trace.lines.from(trace.lead).next().map_or((0, 0), |head| (head.place.num, head.place.inner));
+                let head = trace.lines.from(trace.lead).next().map_or(Position::BEFORE_ALL, |head| head.place.position());
                 let (anchor, last_num, writer) = (trace.anchor(), outcome.last_num, trace.setting.writer);
                 self.hold(Waiting { event, anchor, head, last_num, writer, claim, wait, is_certain: false }, out);
                 return;

@@ -13,6 +13,7 @@ use super::Assembler;
 use super::noise_block::OpenNoise;
 use super::regions::{MAX_REGIONS, OpenRegion};
 use crate::core::engine::Engine;
+use crate::core::line::Position;
 use crate::core::notes::{Claim, Claimant, Claims};
 use crate::core::transcript::Memory;
 use crate::core::writer::Writer;
@@ -231,7 +232,7 @@ impl Snapshot {
         let writers = facts.writers.iter().copied().chain(std::iter::repeat(Writer::default()));
         let region = |(at, ((id, left), writer)): (usize, (&(String, u32), Writer))| {
             let (after_writer, logged) = (facts.after_writer.contains(&at), facts.logged.contains(&at));
-            Some(OpenRegion { entry: entry(id)?, left: *left, since: (0, 0), writer, after_writer, logged, implied: false })
+            Some(OpenRegion { entry: entry(id)?, left: *left, since: Position::BEFORE_ALL, writer, after_writer, logged, implied: false })
         };
         let regions = facts.regions.iter().zip(writers).enumerate().filter_map(region);
         Self {

@@ -4,7 +4,7 @@
 use super::{Assembler, Context};
 use crate::core::confirm::Confirm;
 use crate::core::event::{Event, Timestamp};
-use crate::core::line::{Line, Place, View};
+use crate::core::line::{Line, Place, Position, View};
 use crate::core::prefilter::Scratch;
 use crate::core::shown;
 use crate::core::trace::{OpenTrace, start_row};
@@ -23,9 +23,9 @@ pub(super) const MAX_REGIONS: usize = 64;
 pub(super) struct OpenRegion {
     pub(super) entry: u16,
     pub(super) left: u32,
-    /// Number of the line that opened the region, and its index within a record.
+    /// The line that opened the region.
     /// Earlier lines are not part of the region, even if a trace gives them back later.
-    pub(super) since: (u64, u32),
+    pub(super) since: Position,
     /// Who wrote that line. Another writer's lines are not part of the region.
     pub(super) writer: Writer,
     /// Whether it was opened after a writer's name in brackets: then its lines have such a name, too.
@@ -48,12 +48,12 @@ impl OpenRegion {
     }
 
     fn holds(&self, line: &Line) -> bool {
-        self.holds_from((line.place.num, line.place.inner), line.writer())
+        self.holds_from(line.place.position(), line.writer())
     }
 
-    /// Whether what begins at a line with this number and index within a record, which `writer` wrote, is part of the region.
-    pub(super) fn holds_from(&self, place: (u64, u32), writer: Writer) -> bool {
-        self.since < place && self.is_of(writer)
+    /// Whether what begins at this line, which `writer` wrote, is part of the region.
+    pub(super) fn holds_from(&self, line: Position, writer: Writer) -> bool {
+        self.since < line && self.is_of(writer)
     }
 
     /// Whether the region stands for whatever runner is called: its verdicts are that runner's words.
@@ -147,7 +147,7 @@ impl Assembler {
         self.regions.push(OpenRegion {
             entry,
             left: region.max_lines,
-            since: (line.place.num, line.place.inner),
+            since: line.place.position(),
             writer,
             after_writer: view == View::AfterWriter,
             logged: line.is_of_a_logger(),
@@ -175,8 +175,8 @@ impl Assembler {
         }
         let implied = cx.engine.rules.entries.implied();
         if let Some((entry, left)) = implied.and_then(|entry| Some((entry, region(cx, entry)?.implied?))) {
-            let (since, writer) = Default::default();
-            self.regions.insert(0, OpenRegion { entry, left, since, writer, after_writer: false, logged: false, implied: true });
+            let of_log = OpenRegion { entry, left, since: Position::BEFORE_ALL, writer: Writer::default(), after_writer: false, logged: false, implied: true };
+            self.regions.insert(0, of_log);
             self.open.iter_mut().for_each(|trace| trace.setting.depth += 1);
         }
     }

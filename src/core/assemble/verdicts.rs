@@ -3,7 +3,7 @@
 use super::regions::{OpenRegion, region};
 use super::{Assembler, Context};
 use crate::core::event::Event;
-use crate::core::line::{Line, View};
+use crate::core::line::{Line, Position, View};
 use crate::core::patience::Patience;
 use crate::core::trace::{OpenTrace, Outcome};
 use crate::core::writer::Writer;
@@ -16,9 +16,9 @@ pub(super) struct Judged {
     /// Who says it.
     pub(super) writer: Writer,
     /// What began before this line has nothing to do with it.
-    pub(super) since: (u64, u32),
+    pub(super) since: Position,
     /// What began before this line was read as if tests had run: it is only about its writer's, and a line without a name is not anybody's.
-    pub(super) known_since: (u64, u32),
+    pub(super) known_since: Position,
     pub(super) is_passed: bool,
     pub(super) is_end: bool,
     /// Whether it is about tests, and not about a command that may fail.
@@ -42,8 +42,8 @@ impl OpenRegion {
             (is_passed || is_end || is_failed()).then(|| Judged {
                 writer: line.writer_before(view),
                 // Where the first line comes late, some of what the region is about stands above it.
-                since: if region.late { (0, 0) } else { self.since },
-                known_since: if self.implied { (u64::MAX, u32::MAX) } else { self.since },
+                since: if region.late { Position::BEFORE_ALL } else { self.since },
+                known_since: if self.implied { Position::AFTER_ALL } else { self.since },
                 is_passed,
                 is_end,
                 is_of_tests: !region.allowed,
@@ -89,22 +89,22 @@ impl Assembler {
 
     fn wait_on_trial(&self, cx: &Context, trace: &OpenTrace, category: Option<Category>) -> Option<Patience> {
         let head = trace.lines.from(trace.lead).next()?;
-        self.wait(cx, (head.place.num, head.place.inner), trace.setting.writer, category)
+        self.wait(cx, head.place.position(), trace.setting.writer, category)
     }
 
     /// Returns how long errors of `category`, if it is known, wait for a verdict: they begin
-    /// at a line with this number and index within a record, which `writer` wrote.
-    fn wait(&self, cx: &Context, place: (u64, u32), writer: Writer, category: Option<Category>) -> Option<Patience> {
+    /// at this line, which `writer` wrote.
+    fn wait(&self, cx: &Context, head: Position, writer: Writer, category: Option<Category>) -> Option<Patience> {
         // Where nothing says that tests run, what a build says is its own.
         let is_builds = matches!(category, Some(Category::BuildError | Category::DependencyError | Category::SyntaxError));
-        let holds = |open: &&OpenRegion| open.holds_from(place, writer) && !(open.implied && is_builds);
+        let holds = |open: &&OpenRegion| open.holds_from(head, writer) && !(open.implied && is_builds);
         let around = self.regions.iter().filter(|open| holds(open) && open.has_verdicts(cx));
         around.map(|open| if open.implied { Patience::Long } else { Patience::Verdict }).max()
     }
 
     /// The same for an error in a line that is being read.
     pub(super) fn wait_at(&self, cx: &Context, line: &Line) -> Option<Patience> {
-        self.wait(cx, (line.place.num, line.place.inner), line.writer(), None)
+        self.wait(cx, line.place.position(), line.writer(), None)
     }
 
     /// Handles what the line says about its regions: a verdict or an end.

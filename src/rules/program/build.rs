@@ -94,8 +94,19 @@ struct Builder {
 
 impl Builder {
     fn new(wanted: Wanted, most_before_ahead: usize) -> Self {
-        let (steps, runs, splits, switches, literals, known, names, seen) = Default::default();
-        Self { wanted, most_before_ahead, steps, runs, splits, switches, literals, sets: Box::new([NOTHING; 256]), known, names, seen }
+        Self {
+            wanted,
+            most_before_ahead,
+            steps: Vec::new(),
+            runs: Vec::new(),
+            splits: Vec::new(),
+            switches: Vec::new(),
+            literals: Vec::new(),
+            sets: Box::new([NOTHING; 256]),
+            known: Vec::new(),
+            names: Vec::new(),
+            seen: Seen::default(),
+        }
     }
 
     fn push(&mut self, step: Step) -> Option<u16> {

@@ -52,8 +52,16 @@ impl Intake {
     /// Starts without streams.
     #[must_use]
     pub fn new(engine: Arc<Engine>, nonce: Nonce, hooks: Hooks) -> Arc<Self> {
-        let (timers, count, open, has_failed) = Default::default();
-        Arc::new(Self { engine: Mutex::new(engine), nonce, hooks, budget: Arc::new(Semaphore::new(MAX_WAITING_BYTES)), timers, count, open, has_failed })
+        Arc::new(Self {
+            engine: Mutex::new(engine),
+            nonce,
+            hooks,
+            budget: Arc::new(Semaphore::new(MAX_WAITING_BYTES)),
+            timers: Mutex::default(),
+            count: AtomicUsize::new(0),
+            open: AtomicUsize::new(0),
+            has_failed: AtomicBool::new(false),
+        })
     }
 
     /// Sets the rules and limits of streams opened from now on.

@@ -121,7 +121,6 @@ impl Reader {
     /// Begins a file that was never read and has just been opened; reading begins at `start`.
     #[must_use]
     pub fn new(engine: Arc<Engine>, uid: Uid, path: PathBuf, trust: Trust, (file, node, size): (File, Node, u64), start: u64) -> Self {
-        let (stream, counting, head, tail, sent, previous, unfinished) = Default::default();
         let facts = Facts::plain(0);
         let file = Bytes::new(file, &path);
         // A compressed file is read completely or not at all; its size is known once it was read.
@@ -132,8 +131,8 @@ impl Reader {
             path,
             trust,
             file: Some(file),
-            stream,
-            counting,
+            stream: None,
+            counting: None,
             node,
             generation: 0,
             start,
@@ -141,11 +140,11 @@ impl Reader {
             size,
             safe: 0,
             facts,
-            head,
-            tail,
-            previous,
-            sent,
-            unfinished,
+            head: Head::default(),
+            tail: Vec::new(),
+            previous: None,
+            sent: None,
+            unfinished: Unfinished::default(),
         }
     }
 
@@ -159,16 +158,15 @@ impl Reader {
             );
             Facts::plain(0)
         });
-        let (file, stream, counting, head, tail, unfinished) = Default::default();
         let Mark { node, generation, start, read, safe, size, previous, .. } = mark;
         Self {
             engine,
             uid,
             path,
             trust,
-            file,
-            stream,
-            counting,
+            file: None,
+            stream: None,
+            counting: None,
             node,
             generation,
             start,
@@ -176,11 +174,11 @@ impl Reader {
             size,
             safe,
             facts,
-            head,
-            tail,
+            head: Head::default(),
+            tail: Vec::new(),
             previous,
             sent: Some(mark),
-            unfinished,
+            unfinished: Unfinished::default(),
         }
     }
 

@@ -85,8 +85,7 @@ impl Door {
     fn new(served: Served) -> Self {
         let room = Room::new(served.config.max_connections as usize);
         let rates = Arc::new(Mutex::new(Rates::new(served.config.max_peer_bytes_per_second)));
-        let (tasks, refused, full, faults) = Default::default();
-        Self { served, room, rates, tasks, refused, full, faults }
+        Self { served, room, rates, tasks: JoinSet::new(), refused: Refused::default(), full: Said::default(), faults: Said::default() }
     }
 
     /// Takes a connection with its place; `None`: no place was free while waiting for it.

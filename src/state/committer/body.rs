@@ -31,8 +31,7 @@ pub(super) struct Body {
 impl Body {
     /// Starts with record number `first`.
     pub fn new(first: u64, write_notice: WriteNotice, now: Timestamp) -> Self {
-        let (chunk, chunks, counted, opened) = Default::default();
-        Self { first, chunk, write_notice, now, chunks, counted, opened }
+        Self { first, chunk: Chunk::default(), write_notice, now, chunks: Vec::new(), counted: Counted::default(), opened: Vec::new() }
     }
 
     /// Adds a record as it is.

@@ -26,8 +26,7 @@ pub(super) struct Draft {
 impl Draft {
     /// Begins the draft of a transaction at `now`, whose first record has the number `first`.
     pub fn new(first: u64, write_notice: &WriteNotice, now: Timestamp) -> Self {
-        let (added, settled, said) = Default::default();
-        Self { body: Body::new(first, write_notice.clone(), now), added, settled, said }
+        Self { body: Body::new(first, write_notice.clone(), now), added: Vec::new(), settled: Vec::new(), said: Vec::new() }
     }
 }
 

@@ -80,7 +80,6 @@ impl Committer {
         let outbox = Arc::new(Outbox::new(last, done, waiting.iter().map(|(.., bytes)| bytes).sum(), store.is_none()));
         let gone = known.into_iter().map(|mark| mark.name).filter(|name| !sinks.contains(name)).collect();
         let withhold = Withhold::new(rules, held);
-        let (left_out, ledger, write_seen, opened) = Default::default();
         let mut committer = Self {
             store,
             emitted,
@@ -89,13 +88,13 @@ impl Committer {
             outbox,
             waiting,
             sinks: marks,
-            left_out,
+            left_out: Vec::new(),
             gone,
             sources,
             kinds: HashMap::new(),
-            ledger,
-            write_seen,
-            opened,
+            ledger: Ledger::default(),
+            write_seen: None,
+            opened: Vec::new(),
         };
         let waiting = committer.forget_done(done);
         committer.outbox.done(done, Some(waiting));
