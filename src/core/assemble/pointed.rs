@@ -28,7 +28,9 @@ enum Shape {
 pub(super) fn takes(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[Candidate]>) -> bool {
     let entries = &cx.engine.rules.entries;
     let is_same = line.key() == trace.key.as_deref() && line.place.io == trace.lines.get(0).place.io;
-    let is_next = is_same && trace.is_followed_by(line) && line.tried == Tried::No && trace.outranks(line);
+    // A CI system's stamp stands before the source, too.
+    let is_no_record = trace.outranks(line) || trace.is_stamped_alike(line);
+    let is_next = is_same && trace.is_followed_by(line) && line.tried == Tried::No && is_no_record;
     let Some(outcome) = trace.outcome(entries).filter(|_| is_next) else { return false };
     let head = trace.lines.get(trace.lead.min(trace.lines.len() - 1)).part;
     if self::shape(head) != Shape::Other || !is_placed(head) {
