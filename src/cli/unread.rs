@@ -17,6 +17,11 @@ pub fn unread(stream: &Stream) -> impl Iterator<Item = String> {
 /// Returns what the bounds of the work on a stream that has ended have cost, one sentence for each.
 pub fn bounded(stream: &Stream) -> impl Iterator<Item = String> {
     let counts = stream.counts();
+    let cut = match counts.truncated {
+        0 => None,
+        1 => Some("1 line is longer than limits.max_line_bytes: its middle was not read".to_owned()),
+        count => Some(format!("{count} lines are longer than limits.max_line_bytes: their middles were not read")),
+    };
     let lines = (counts.unasked > 0).then(|| {
         let lines = if counts.unasked == 1 { "line" } else { "lines" };
         let count = counts.unasked;
@@ -27,5 +32,25 @@ pub fn bounded(stream: &Stream) -> impl Iterator<Item = String> {
         let count = counts.cut_sections;
         format!("{count} {sections} of tools' outputs began while too many were open: an error there may be missing, or one too many")
     });
-    lines.into_iter().chain(sections)
+    cut.into_iter().chain(lines).chain(sections)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::core::engine::{Engine, Limits};
+    use crate::core::event::Timestamp;
+    use crate::core::extract::Origin;
+    use crate::rules::RuleSet;
+
+    #[test]
+    fn what_bounds_have_cost_is_told() {
+        let limits = Limits { max_line_bytes: 4 << 10, ..Limits::default() };
+        let (mut stream, mut out) = (Stream::new(Arc::new(Engine::new(RuleSet::compiled(), limits)), Origin::default()), Vec::new());
+        stream.push(format!("{0}TypeError: x{0}\n", "x".repeat(8 << 10)).as_bytes(), Timestamp(0), &mut out);
+        stream.finish(Timestamp(0), &mut out);
+        assert_eq!(bounded(&stream).collect::<Vec<_>>(), ["1 line is longer than limits.max_line_bytes: its middle was not read"]);
+    }
 }

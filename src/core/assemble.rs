@@ -44,6 +44,8 @@ use regions::OpenRegion;
 const MAX_OPEN_TRACES: usize = 32;
 /// Maximum number of rival machines for one head line.
 const MAX_RIVALS: usize = 8;
+/// A line that traces have given back this often begins none itself: of many heads in a row that come to nothing, each would give back all that follow.
+const MAX_REREADS: u8 = 16;
 /// Which of them a row has refused is a bit for each.
 const _: () = assert!(MAX_RIVALS <= u8::BITS as usize);
 
@@ -202,7 +204,9 @@ impl Assembler {
             self.enter(cx, (entry, region), line, view, out);
             return;
         }
-        if line.tried.may_begin() && cx.engine.limits.capture_multiline && self.start_trace(cx, line, &mut confirm, out) {
+        let is_spent = line.rereads >= MAX_REREADS;
+        let may_begin = line.tried.may_begin() && cx.engine.limits.capture_multiline && !is_spent;
+        if may_begin && self.start_trace(cx, line, &mut confirm, out) {
             return;
         }
         if line.tried.may_be_absorbed() && self.absorbed(cx, line) {
@@ -215,7 +219,7 @@ impl Assembler {
         } else if let Some(found) = confirm.rule() {
             self.single(cx, line, found, out);
         } else {
-            self.unasked += u64::from(confirm.unasked().is_some());
+            self.unasked += u64::from(confirm.unasked().is_some() || (is_spent && !confirm.starts().0.is_empty()));
         }
     }
 
@@ -300,7 +304,7 @@ impl Assembler {
     /// Returns the lines before `line` in which a trace that begins at it may have its first ones.
     fn look_back<'c>(&self, cx: &Context<'c>, line: &Line) -> LookBack<'c> {
         // A line that a pause has published is the first of its event.
-        if line.place.inner == 0 && !self.is_told(&line.place) { cx.back } else { LookBack::default() }
+        if line.place.inner == 0 && !self.is_published(&line.place) { cx.back } else { LookBack::default() }
     }
 
     fn open(&mut self, cx: &Context, trace: OpenTrace, out: &mut Vec<Event>) {
@@ -338,7 +342,7 @@ impl Assembler {
     /// of which a logger makes a record for each line, and whether a pause has published it.
     fn heed(&self, cx: &Context, trace: &mut OpenTrace, line: &Line) {
         trace.setting.key = cx.back.key_around(line);
-        if self.is_told(&line.place) {
+        if self.is_published(&line.place) {
             trace.pauses.publish();
         }
     }

@@ -15,6 +15,8 @@ pub struct Taken<'a> {
     pub text: &'a [u8],
     /// The part that the machines saw.
     pub part: &'a [u8],
+    /// How often it was given back before.
+    pub rereads: u8,
 }
 
 /// Lines in one piece of memory.
@@ -32,6 +34,7 @@ struct Kept {
     from: usize,
     to: usize,
     part: (usize, usize),
+    rereads: u8,
 }
 
 impl Block {
@@ -60,7 +63,7 @@ impl Block {
             let within = |at: usize| if at <= half { at } else { at.saturating_sub(gone).max(half) };
             seen = (within(seen.0), within(seen.1));
         }
-        self.lines.push(Kept { place, from, to: self.bytes.len(), part: (from + seen.0, from + seen.1) });
+        self.lines.push(Kept { place, from, to: self.bytes.len(), part: (from + seen.0, from + seen.1), rereads: line.rereads });
     }
 
     /// Returns line `at`.
@@ -93,7 +96,7 @@ impl Block {
     }
 
     fn taken<'a>(&'a self, kept: &'a Kept) -> Taken<'a> {
-        Taken { place: &kept.place, text: &self.bytes[kept.from..kept.to], part: &self.bytes[kept.part.0..kept.part.1] }
+        Taken { place: &kept.place, text: &self.bytes[kept.from..kept.to], part: &self.bytes[kept.part.0..kept.part.1], rereads: kept.rereads }
     }
 
     /// Number of lines.

@@ -117,6 +117,8 @@ pub struct Line<'a> {
     pub text: &'a [u8],
     /// Whether a trace has opened on it already.
     pub tried: Tried,
+    /// How often traces have given it back.
+    pub rereads: u8,
     /// What is known about it.
     pub known: Known,
     now: Timestamp,
@@ -139,6 +141,7 @@ impl<'a> Line<'a> {
             place,
             text,
             tried: Tried::No,
+            rereads: 0,
             known: Known::default(),
             now,
             signs: OnceCell::new(),

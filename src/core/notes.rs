@@ -30,7 +30,7 @@ const MAX_KEY_BYTES: usize = 1024;
 pub struct Notes {
     /// Shared with the places where the stream can be resumed.
     claims: Arc<Claims>,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<WaitingNote>,
     waiting_bytes: usize,
 }
 
@@ -83,7 +83,7 @@ impl Claimant {
     }
 }
 
-struct Waiting {
+struct WaitingNote {
     family: u16,
     claimed_by: Vec<u16>,
     /// What the note is about.
@@ -189,6 +189,23 @@ impl Claims {
     }
 }
 
+/// A note as it stands in a line.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    /// The note.
+    pub note: &'a Note,
+    /// The service whose line it is.
+    pub service: Writer,
+    /// What it is about.
+    pub key: Option<&'a [u8]>,
+    /// How the line reads.
+    pub text: &'a [u8],
+    /// The number of the line.
+    pub num: u64,
+    /// What ended before this line is of another command.
+    pub since: u64,
+}
+
 impl Notes {
     /// Makes the claim of an event of `who` about `key` that ended at line `num`:
     /// on the notes that wait for it, and on those that come soon after it.
@@ -200,8 +217,7 @@ impl Notes {
     /// Settles what status lines say about `key`, which `who` took back at line `num`.
     pub fn take_back(&mut self, who: Claimant, key: &[u8], num: u64) {
         Arc::make_mut(&mut self.claims).add_told(who, key, num);
-        self.waiting.retain(|note| note.is_old_at(num) || note.key.as_deref() != Some(key) || !note.is_of(who));
-        self.waiting_bytes = self.waiting.iter().map(|note| note.trace.kept_bytes()).sum();
+        self.keep(|note| note.is_old_at(num) || note.key.as_deref() != Some(key) || !note.is_of(who));
     }
 
     /// Makes the claim of a status line that is an event: of `who` about
@@ -219,17 +235,21 @@ impl Notes {
         if self.waiting.is_empty() {
             return;
         }
-        self.waiting.retain(|note| {
+        self.keep(|note| {
             let same = note.key.is_none() || note.key.as_deref() == key;
             note.is_old_at(num) || !(same && note.is_of(who))
         });
+    }
+
+    /// Drops all waiting notes but those that `is_kept`.
+    fn keep(&mut self, is_kept: impl Fn(&WaitingNote) -> bool) {
+        self.waiting.retain(is_kept);
         self.waiting_bytes = self.waiting.iter().map(|note| note.trace.kept_bytes()).sum();
     }
 
     /// Drops the notes whose lines an event has taken: the event says the same.
     pub fn drop_taken(&mut self, is_taken: impl Fn(&Place) -> bool) {
-        self.waiting.retain(|note| !is_taken(note.trace.lines.get(0).place));
-        self.waiting_bytes = self.waiting.iter().map(|note| note.trace.kept_bytes()).sum();
+        self.keep(|note| !is_taken(note.trace.lines.get(0).place));
     }
 
     /// Number of claims made.
@@ -263,9 +283,9 @@ impl Notes {
         known.is_some_and(|known| known.iter().filter(is_it).any(|claim| claim.service.may_be(who.service)))
     }
 
-    /// Looks for an event that said the same as `note` by `service`, at line `since` or later, before line `num`, which reads
-    /// `text`; returns whether there is one. What a block of such notes repeats stays known as long as the block goes on.
-    pub fn find_claim(&mut self, (note, service): (&Note, Writer), (key, text): (Option<&[u8]>, &[u8]), (num, since): (u64, u64)) -> bool {
+    /// Whether an event has said the same as the note. What a block of notes with a key repeats stays known as long as the block goes on.
+    pub fn find_claim(&mut self, asked: &Asked) -> bool {
+        let Asked { note, service, key, text, num, since } = *asked;
         if key.is_some() {
             Arc::make_mut(&mut self.claims).extend_block(num);
         }
@@ -275,7 +295,7 @@ impl Notes {
         };
         let is_near = |last: u64| note.max_lines.is_none_or(|lines| last + u64::from(lines) >= num);
         // A waiting note about one test becomes an event, or is claimed by one: a sum of such notes says nothing new.
-        let sums_up = |waiting: &Waiting| {
+        let sums_up = |waiting: &WaitingNote| {
             let is_meant = covers(&note.claimed_by, waiting.family) && waiting.trace.setting.service.may_be(service);
             waiting.of_one && is_meant && is_near(waiting.trace.last_num) && waiting.trace.last_num >= since
         };
@@ -307,7 +327,7 @@ impl Notes {
         // One that begins with the line of a waiting note tells more, and would have the same id.
         self.drop_taken(|place| trace.lines.first(trace.lead).any(|taken| taken.place.spot() == place.spot()));
         self.waiting_bytes += trace.kept_bytes();
-        self.waiting.push_back(Waiting { family, claimed_by: note.claimed_by.clone(), of_one: note.of_one || key.is_some(), key, trace });
+        self.waiting.push_back(WaitingNote { family, claimed_by: note.claimed_by.clone(), of_one: note.of_one || key.is_some(), key, trace });
         let mut old = Vec::new();
         while self.waiting.len() > MAX_WAITING || self.waiting_bytes > MAX_WAITING_BYTES {
             old.extend(self.first());
@@ -340,13 +360,13 @@ impl Notes {
         });
         claims.block = None;
         let (settled, left): (VecDeque<_>, _) = std::mem::take(&mut self.waiting).into_iter().partition(|note| note.trace.setting.service.may_be(service));
-        self.waiting_bytes = left.iter().map(|note: &Waiting| note.trace.kept_bytes()).sum();
+        self.waiting_bytes = left.iter().map(|note: &WaitingNote| note.trace.kept_bytes()).sum();
         self.waiting = left;
         settled.into_iter().map(|note| note.trace).collect()
     }
 }
 
-impl Waiting {
+impl WaitingNote {
     /// Whether an event of `who` may be what the note reports.
     fn is_of(&self, who: Claimant) -> bool {
         covers(&self.claimed_by, who.family) && self.trace.setting.service.may_be(who.service)

@@ -23,6 +23,10 @@ const QUIET: Duration = Duration::from_millis(100);
 /// Maximum time that output is read after the command has ended.
 const LEFTOVERS: Duration = Duration::from_secs(2);
 
+/// Maximum number of bytes that are still examined once an output cannot be passed on: more than a pipe holds, and no
+/// end to a command that prints without one.
+const MAX_DRAINED_BYTES: usize = 1 << 20;
+
 /// One output.
 pub struct Pump {
     /// Which output.
@@ -63,7 +67,7 @@ pub struct Pumped {
 }
 
 impl Pumped {
-    /// Returns why output was lost. A reader that has closed its pipe loses nothing.
+    /// Returns why output was lost. A reader that has closed its pipe wants no more of it.
     #[must_use]
     pub fn lost(&self) -> Option<&io::Error> {
         self.trouble.as_ref().filter(|error| error.kind() != ErrorKind::BrokenPipe)
@@ -137,9 +141,26 @@ impl Pump {
                 // No process has the pseudo-terminal open any more.
                 Err(_) => return Ok(Held::Closed),
             };
-            write_all(&mut self.output, &space[..count])?;
+            // What nobody reads any more may still tell why the command fails.
+            let passed_on = write_all(&mut self.output, &space[..count]);
             self.kept.push(&space[..count]);
             look.at(count, first);
+            if let Err(error) = passed_on {
+                self.drain(look, first);
+                return Err(error);
+            }
+        }
+    }
+
+    /// Keeps and examines what the command has already printed and nobody reads any more.
+    fn drain(&mut self, look: &mut Look, first: &mut [u8]) {
+        let mut left = MAX_DRAINED_BYTES;
+        while left > 0 && waiting::readable([self.input.as_fd()], Some(Duration::ZERO)).is_ok_and(|[ready]| ready) {
+            let space = look.space().unwrap_or(first);
+            let Ok(count @ 1..) = self.input.read(space) else { return };
+            self.kept.push(&space[..count]);
+            look.at(count, first);
+            left = left.saturating_sub(count);
         }
     }
 }

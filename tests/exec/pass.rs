@@ -93,6 +93,19 @@ fn a_closed_pipe_ends_the_command() {
     folder.wait_for("code", "141");
 }
 
+/// What nobody reads any more may still tell why the command fails.
+#[test]
+fn errors_that_nobody_reads_are_found() {
+    let folder = Folder::new();
+    let script = "until [ -e gone ]; do sleep 0.01; done; printf 'KeyError: 1\\nKeyError: 2\\n'";
+    folder.shell(&format!("$SIFTD exec --events gone.ndjson -- sh -c \"{script}\" | {{ exec <&-; touch gone; }}"));
+    let errors = |name: &str| folder.records(name).iter().filter(|record| record["kind"] == "error").count();
+    assert_eq!(errors("gone.ndjson"), 2);
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    folder.command(["exec", "--events", "full.ndjson", "--", "sh", "-c", script]).stdout(full).output().unwrap();
+    assert_eq!(errors("full.ndjson"), 2);
+}
+
 /// The prompt returns even though a grandchild holds the outputs,
 /// and what the grandchild writes arrives, before and after that.
 #[test]

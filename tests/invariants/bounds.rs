@@ -2,6 +2,7 @@
 
 use siftd::core::engine::Limits;
 use siftd::core::event::{Event, Exception, Frame, Frames, Link, Location, RecordPlace, Sender, Timestamp};
+use siftd::core::pipeline::Counts;
 use siftd::sinks::record::{Envelope, write};
 
 use crate::support::{NOW, Rng, engine, events, parts, scan, stream, usual};
@@ -117,6 +118,19 @@ fn invariant_7_a_million_open_looking_traces() {
     let counts = stream.counts();
     assert_eq!(counts.lines, count);
     assert!(counts.reread <= 4 * count, "{} lines were looked at again", counts.reread);
+}
+
+/// Each of many heads in a row takes all that follow, and comes to nothing.
+#[test]
+fn invariant_7_lines_are_not_looked_at_again_without_end() {
+    for head in ["Caused by: java.lang.E: x", "goroutine 1 [running]:", "Traceback (most recent call last):"] {
+        let text = format!("{}2026-11-20 10:00:00,123 INFO ok\n", format!("{head}\n").repeat(1500)).repeat(2);
+        let (mut stream, mut out) = (stream(&usual()), Vec::new());
+        stream.push(text.as_bytes(), NOW, &mut out);
+        stream.finish(NOW, &mut out);
+        let Counts { lines, reread, .. } = stream.counts();
+        assert!(reread <= 20 * lines, "{head}: {reread} of {lines} lines were looked at again");
+    }
 }
 
 #[test]

@@ -45,6 +45,25 @@ fn invariant_6_services_of_docker_compose() {
     assert_whole(["web_1    | ", "db_1     | ", "worker-1 | "]);
 }
 
+/// Nobody's verdict is about what stands outside of a named writer's tests, and fields of a logger are no cells of a table.
+#[test]
+fn invariant_6_a_pass_is_about_no_other_writers_error() {
+    for (text, line) in [
+        (
+            "db_1  | [INFO] Running com.till.CartErrorTest\nerror[E0425]: cannot find value `y` in this scope\nPASS tests/a.test.js\n\
+             Tests:       1 passed, 1 total\n",
+            2,
+        ),
+        (
+            "api     | [ RUN      ] Cart.Adds\nworker  | 2026-11-20 10:00:00.123 | ERROR    | __main__:pay:12 - payment failed: card declined\n\
+             api     | [       OK ] Cart.Adds (0 ms)\n",
+            2,
+        ),
+    ] {
+        assert_eq!(scan(text).iter().map(|event| event.line_num).collect::<Vec<_>>(), [line], "{text}");
+    }
+}
+
 #[test]
 fn invariant_6_workers() {
     assert_whole(["[worker 1] ", "[worker 2] ", "[worker 3] "]);

@@ -9,15 +9,17 @@ pub(super) struct Again {
     pub(super) place: Place,
     pub(super) text: Vec<u8>,
     pub(super) tried: Tried,
+    /// How often traces have given it back.
+    pub(super) rereads: u8,
     pub(super) memory: Option<Box<Memory>>,
 }
 
 impl Assembler {
     /// Processes lines that a closed trace gave back, before the current line.
     pub(super) fn redo(&mut self, cx: &Context, now: Timestamp, out: &mut Vec<Event>) {
-        while let Some(Again { place, text, tried, memory }) = self.again.pop_front() {
+        while let Some(Again { place, text, tried, rereads, memory }) = self.again.pop_front() {
             let (mut line, known) = Line::remembered(place, &text, now, memory.map(|memory| *memory));
-            line.tried = tried;
+            (line.tried, line.rereads) = (tried, rereads);
             self.reread += 1;
             self.note_reread(line.place.offset);
             let before = self.again.len();
@@ -30,7 +32,7 @@ impl Assembler {
                 let given_back = self.again.len() - before;
                 self.again.rotate_right(given_back);
                 let memory = known.map(|candidates| Box::new(line.memory(&candidates)));
-                self.again.insert(given_back, Again { place: line.place, text, tried, memory });
+                self.again.insert(given_back, Again { place: line.place, text, tried, rereads, memory });
                 continue;
             }
             if let Some(candidates) = known {

@@ -26,7 +26,7 @@ const MAX_UNSURE_EVENTS: usize = 32;
 /// Events that wait for a verdict.
 #[derive(Default)]
 pub(super) struct Held {
-    queue: VecDeque<Waiting>,
+    queue: VecDeque<HeldEvent>,
     /// What passes took back, if that is kept; at most [`MAX_EVENTS`].
     taken: Vec<Event>,
     keeps: bool,
@@ -35,7 +35,7 @@ pub(super) struct Held {
 }
 
 /// An event that waits, with its claim once it counts.
-pub(super) struct Waiting {
+pub(super) struct HeldEvent {
     pub(super) event: Event,
     pub(super) anchor: u64,
     /// The line that began it.
@@ -51,7 +51,7 @@ pub(super) struct Waiting {
     pub(super) is_certain: bool,
 }
 
-impl Waiting {
+impl HeldEvent {
     /// Whether it is an event of `who` about `key`.
     fn says(&self, who: Claimant, key: &[u8]) -> bool {
         let is_who = |other: &Claimant| other.family == who.family && other.service.may_be(who.service);
@@ -68,12 +68,12 @@ impl Held {
     /// Handles a verdict at line `num`, which is about what its writer wrote in its region before it: a pass takes those
     /// events back. A trace may have given that line back after later ones were read, which the next verdict is about.
     pub(super) fn judge(&mut self, num: u64, judged: Judged, now: Timestamp) {
-        let is_by = |waiting: &Waiting| {
+        let is_by = |waiting: &HeldEvent| {
             let is_known = waiting.head > judged.known_since;
             if is_known { waiting.writer.may_be(judged.writer) } else { waiting.writer == judged.writer }
         };
-        let is_about = |waiting: &Waiting| waiting.head > judged.since && waiting.event.line_num <= num && is_by(waiting);
-        let is_meant = |waiting: &Waiting| !waiting.is_certain && is_about(waiting);
+        let is_about = |waiting: &HeldEvent| waiting.head > judged.since && waiting.event.line_num <= num && is_by(waiting);
+        let is_meant = |waiting: &HeldEvent| !waiting.is_certain && is_about(waiting);
         if judged.is_passed {
             if judged.is_of_tests {
                 self.passed_at = Some(now);
@@ -84,14 +84,14 @@ impl Held {
     }
 
     /// Lets no verdict be waited for by what `is_meant`.
-    pub(super) fn make_certain(&mut self, is_meant: impl Fn(&Waiting) -> bool) {
+    pub(super) fn make_certain(&mut self, is_meant: impl Fn(&HeldEvent) -> bool) {
         self.queue.iter_mut().filter(|waiting| is_meant(waiting)).for_each(|waiting| waiting.is_certain = true);
     }
 
     /// Another command begins by `writer`'s words: lets what waits for nothing but the verdict of
     /// whatever runner a command calls, in such `regions`, wait no longer.
     pub(super) fn begin(&mut self, cx: &Context, regions: &[OpenRegion], writer: Writer) {
-        let is_called = |waiting: &Waiting| {
+        let is_called = |waiting: &HeldEvent| {
             let mut around = regions.iter().filter(|open| open.has_verdicts(cx) && open.holds_from(waiting.head, waiting.writer));
             around.all(|open| open.is_for_any_runner(cx))
         };
@@ -104,11 +104,11 @@ impl Held {
     }
 
     /// Takes back what `is_meant`: it is no error.
-    fn leave_out(&mut self, is_meant: impl Fn(&Waiting) -> bool) {
+    fn leave_out(&mut self, is_meant: impl Fn(&HeldEvent) -> bool) {
         if self.queue.is_empty() {
             return;
         }
-        let (meant, left): (VecDeque<Waiting>, _) = std::mem::take(&mut self.queue).into_iter().partition(is_meant);
+        let (meant, left): (VecDeque<HeldEvent>, _) = std::mem::take(&mut self.queue).into_iter().partition(is_meant);
         self.queue = left;
         let room = if self.keeps { MAX_EVENTS - self.taken.len() } else { 0 };
         self.taken.extend(meant.into_iter().map(|waiting| waiting.event).take(room));
@@ -152,7 +152,7 @@ impl Assembler {
             && let Some(wait) = self.wait_at(cx, line)
         {
             let head = line.place.position();
-            self.hold(Waiting { event, anchor, head, last_num, writer: line.writer(), claim, wait, is_certain: false }, out);
+            self.hold(HeldEvent { event, anchor, head, last_num, writer: line.writer(), claim, wait, is_certain: false }, out);
             return;
         }
         self.emit(event, anchor, out);
@@ -167,14 +167,14 @@ impl Assembler {
             out.push(event);
         } else {
             let (head, last_num, writer) = Default::default();
-            self.hold(Waiting { event, anchor, head, last_num, writer, claim: None, wait: Patience::Verdict, is_certain: true }, out);
+            self.hold(HeldEvent { event, anchor, head, last_num, writer, claim: None, wait: Patience::Verdict, is_certain: true }, out);
         }
     }
 
-    pub(super) fn hold(&mut self, waiting: Waiting, out: &mut Vec<Event>) {
+    pub(super) fn hold(&mut self, waiting: HeldEvent, out: &mut Vec<Event>) {
         let most = if waiting.wait == Patience::Verdict { MAX_EVENTS } else { MAX_UNSURE_EVENTS };
         // A trace that began earlier may end later.
-        let place = |waiting: &Waiting| (waiting.event.offset, waiting.event.inner);
+        let place = |waiting: &HeldEvent| (waiting.event.offset, waiting.event.inner);
         let at = self.held.queue.partition_point(|other| place(other) <= place(&waiting));
         self.held.queue.insert(at, waiting);
         if self.held.queue.len() > most {
@@ -226,7 +226,7 @@ impl Assembler {
         }
     }
 
-    fn give(&mut self, waiting: Waiting, out: &mut Vec<Event>) {
+    fn give(&mut self, waiting: HeldEvent, out: &mut Vec<Event>) {
         out.push(waiting.event);
         if let Some((who, key)) = waiting.claim {
             self.claim(who, key.as_deref(), (waiting.anchor, waiting.last_num));

@@ -7,7 +7,7 @@ use crate::core::event::Event;
 use crate::core::leadin::LeadIn;
 use crate::core::line::Line;
 use crate::core::lookback::LookBack;
-use crate::core::notes::{Claimant, explains};
+use crate::core::notes::{Asked, Claimant, explains};
 use crate::core::trace::OpenTrace;
 use crate::rules::{Kind, Note};
 
@@ -22,7 +22,7 @@ impl Assembler {
             return;
         }
         let since = cx.back.prompt_above(line, note.of_job);
-        if self.notes.find_claim((note, service), (key.as_deref(), text), (line.place.num, since)) {
+        if self.notes.find_claim(&Asked { note, service, key: key.as_deref(), text, num: line.place.num, since }) {
             if key.is_some() {
                 self.notes.renew(who, line.place.num);
             }

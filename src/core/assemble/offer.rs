@@ -303,7 +303,7 @@ fn offer_single(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Op
     let is_accepted = if is_of_record && is_further && trace.taken() < MAX_SEEN_LINES {
         // An indented blank line belongs to the error only if a further line does.
         !line.is_blank()
-    } else if is_of_record && trace.is_closed_by(line) || is_told(cx, trace, line, candidates) {
+    } else if is_of_record && trace.is_closed_by(line) || is_announced(cx, trace, line, candidates) {
         true
     } else if is_of_record && line.body().is_empty() && !trace.is_on_trial() {
         // Its causes may follow after a blank line, in a trace that adopts it.
@@ -322,7 +322,7 @@ fn is_indented(line: &Line) -> bool {
 
 /// Whether the line says what the one-line error announces, whose only line so far ends with a colon (`Error:`): a line
 /// that begins nothing, or all that are indented.
-fn is_told(cx: &Context, trace: &OpenTrace, line: &Line, candidates: Option<&[Candidate]>) -> bool {
+fn is_announced(cx: &Context, trace: &OpenTrace, line: &Line, candidates: Option<&[Candidate]>) -> bool {
     let is_next = trace.announces_next() && (trace.taken() == 1 || is_indented(line) && trace.is_told_below() && trace.taken() < MAX_SEEN_LINES);
     let same_record = || trace.outranks(line) || line.prefix().levels == 0 && trace.is_stamped_alike(line);
     is_next && !line.is_blank() && line.tried == Tried::No && same_record() && ending::of(cx, trace, (line, false), candidates) == Ending::Open

@@ -87,7 +87,7 @@ impl Assembler {
     }
 
     /// Whether a pause has published the line at `place` as an event of its own.
-    pub(super) fn is_told(&self, place: &Place) -> bool {
+    pub(super) fn is_published(&self, place: &Place) -> bool {
         self.told.contains(&place.spot())
     }
 

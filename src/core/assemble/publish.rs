@@ -1,7 +1,7 @@
 //! What happens when an open trace ends: its event, the lines that it gives back, its claims.
 
 use super::again::Again;
-use super::held::Waiting;
+use super::held::HeldEvent;
 use super::{Assembler, Context};
 use crate::core::event::{Event, Timestamp};
 use crate::core::extract;
@@ -38,7 +38,8 @@ impl Assembler {
         let mut head = (used == 0).then(|| (tried, trace.head.take()));
         for taken in trace.lines.from(first) {
             let (tried, memory) = head.take().unwrap_or_default();
-            self.again.push_back(Again { place: taken.place.clone(), text: taken.text.to_vec(), tried, memory });
+            let rereads = taken.rereads.saturating_add(1);
+            self.again.push_back(Again { place: taken.place.clone(), text: taken.text.to_vec(), tried, rereads, memory });
         }
     }
 
@@ -67,13 +68,13 @@ impl Assembler {
             return;
         }
         let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
-        if !trace.pauses.published && !self.is_told(trace.lines.get(0).place) {
+        if !trace.pauses.published && !self.is_published(trace.lines.get(0).place) {
             let event = extract::event(cx.engine, cx.origin, trace, outcome, false);
             if let Some(wait) = self.wait_for_verdict(cx, trace, outcome.entry, Some(event.category)) {
                 let claim = entry.claims().then(|| (Claimant::of(entry, trace.setting.service), extract::key(cx.engine, trace, outcome)));
                 let head = trace.lines.from(trace.lead).next().map_or(Position::BEFORE_ALL, |head| head.place.position());
                 let (anchor, last_num, writer) = (trace.anchor(), outcome.last_num, trace.setting.writer);
-                self.hold(Waiting { event, anchor, head, last_num, writer, claim, wait, is_certain: false }, out);
+                self.hold(HeldEvent { event, anchor, head, last_num, writer, claim, wait, is_certain: false }, out);
                 return;
             }
             self.emit(event, trace.anchor(), out);

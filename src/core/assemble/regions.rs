@@ -47,6 +47,11 @@ impl OpenRegion {
         self.writer.may_be(writer)
     }
 
+    /// Whether verdicts in the region are about what `writer` wrote, and its to give: who has a name says it on each line of a test's.
+    pub(super) fn judges(&self, writer: Writer) -> bool {
+        self.writer.is_unnamed() || self.writer == writer
+    }
+
     fn holds(&self, line: &Line) -> bool {
         self.holds_from(line.place.position(), line.writer())
     }

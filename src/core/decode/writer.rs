@@ -149,10 +149,16 @@ fn ended_service(line: &[u8], at: usize) -> Option<Writer> {
     (at == 0 && is_numbered && digits(code, 0) > 0).then(|| Writer::new((at, end), at))
 }
 
-/// Whether further cells of a table follow; a listing's number and bar do not count (`2 |     let x`, `  |     ^`).
+/// Whether further cells of a table follow. A listing's number and bar do not count (`2 |     let x`, `  |     ^`), nor do the fields of
+/// a logger behind its time and level (`2026-11-20 10:00:00.123 | ERROR    | `).
 fn is_row(text: &[u8]) -> bool {
     let bar = |text: &[u8]| memchr::memmem::find(text, b" | ");
     let Some(first) = bar(text) else { return false };
+    let level = &text[first + 3..];
+    let is_level = level_word(&level[..run(level, 0, |b| b.is_ascii_uppercase())]).is_some();
+    if is_level && text.first().is_some_and(u8::is_ascii_digit) {
+        return false;
+    }
     let is_listed = text[..first].iter().all(|b| *b == b' ' || b.is_ascii_digit());
     !is_listed || bar(&text[first + 2..]).is_some()
 }

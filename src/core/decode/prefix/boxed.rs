@@ -241,7 +241,7 @@ fn is_before_text(line: &[u8], close: usize) -> bool {
     let is_field = first.is_ascii_alphabetic() || first == b'[';
     match gap.len() {
         0 => false,
-        1 => gap == b" " && (matches!(first, b'=' | b'^' | b'~' | b'+' | b'#') || is_untagged(line, text) || is_told(line, text)),
+        1 => gap == b" " && (matches!(first, b'=' | b'^' | b'~' | b'+' | b'#') || is_untagged(line, text) || is_stated(line, text)),
         2 => gap == b" \t" || !is_field || is_untagged(line, text),
         _ => true,
     }
@@ -249,7 +249,7 @@ fn is_before_text(line: &[u8], close: usize) -> bool {
 
 /// Whether the text at `at` begins as a tool's own message does: `ERROR: No matching distribution found`, `ERROR, 1 WARNING`.
 /// It is an error whoever says so, and its further lines are more than a logger's.
-fn is_told(line: &[u8], at: usize) -> bool {
+fn is_stated(line: &[u8], at: usize) -> bool {
     let end = run(line, at, |b| !is_blank(b));
     let word = line[at..end].strip_suffix(b":").or_else(|| line[at..end].strip_suffix(b",")).unwrap_or_default();
     level_word(word).is_some_and(|level| level >= Level::Error)
