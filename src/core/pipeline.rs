@@ -96,17 +96,26 @@ struct Work {
     clean_starts: Vec<(u32, u32)>,
 }
 
+impl Counts {
+    /// Returns both counts joined by `join`, field by field.
+    fn zip(self, other: Self, join: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            bytes: join(self.bytes, other.bytes),
+            lines: join(self.lines, other.lines),
+            candidates: join(self.candidates, other.candidates),
+            events: join(self.events, other.events),
+            truncated: join(self.truncated, other.truncated),
+            reread: join(self.reread, other.reread),
+            unasked: join(self.unasked, other.unasked),
+            cut_sections: join(self.cut_sections, other.cut_sections),
+            unread: join(self.unread, other.unread),
+        }
+    }
+}
+
 impl std::ops::AddAssign for Counts {
     fn add_assign(&mut self, more: Self) {
-        self.bytes += more.bytes;
-        self.lines += more.lines;
-        self.candidates += more.candidates;
-        self.events += more.events;
-        self.truncated += more.truncated;
-        self.reread += more.reread;
-        self.unasked += more.unasked;
-        self.cut_sections += more.cut_sections;
-        self.unread += more.unread;
+        *self = self.zip(more, |all, more| all + more);
     }
 }
 
@@ -238,18 +247,7 @@ impl Stream {
     /// Returns the counts since the last call.
     pub fn news(&mut self) -> Counts {
         let now = self.counts();
-        let old = std::mem::replace(&mut self.told, now);
-        Counts {
-            bytes: now.bytes - old.bytes,
-            lines: now.lines.saturating_sub(old.lines),
-            candidates: now.candidates - old.candidates,
-            events: now.events - old.events,
-            truncated: now.truncated - old.truncated,
-            reread: now.reread - old.reread,
-            unasked: now.unasked - old.unasked,
-            cut_sections: now.cut_sections - old.cut_sections,
-            unread: now.unread - old.unread,
-        }
+        now.zip(std::mem::replace(&mut self.told, now), u64::saturating_sub)
     }
 
     fn needs_every_line(&self) -> bool {
