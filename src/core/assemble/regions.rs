@@ -47,8 +47,8 @@ impl OpenRegion {
         self.writer.may_be(writer)
     }
 
-    /// Whether verdicts in the region are about what `writer` wrote, and its to give: who has a name says it on each line of a test's.
-    pub(super) fn judges(&self, writer: Writer) -> bool {
+    /// Whether verdicts in the region are `writer`'s to give: what has no name may be anybody's error, but is no named writer's verdict.
+    pub(super) fn hears(&self, writer: Writer) -> bool {
         self.writer.is_unnamed() || self.writer == writer
     }
 

@@ -33,7 +33,7 @@ impl OpenRegion {
     /// Returns what the line says about the region, and nothing that a runner's caller says if it is implied: that may call
     /// anything. `None` if the line is neither a verdict nor the region's end, or of another writer.
     fn judged(&self, cx: &Context, line: &Line) -> Option<Judged> {
-        let region = region(cx, self.entry).filter(|_| self.judges(line.writer()))?;
+        let region = region(cx, self.entry).filter(|_| self.hears(line.writer()))?;
         let verdicts = region.verdicts.as_ref()?;
         let said = |text: &[u8], view: View| {
             let by_caller = || !self.implied && verdicts.pass_by_caller.as_ref().is_some_and(|pass| pass.is_match(text));
@@ -97,7 +97,7 @@ impl Assembler {
     fn wait(&self, cx: &Context, head: Position, writer: Writer, category: Option<Category>) -> Option<Patience> {
         // Where nothing says that tests run, what a build says is its own.
         let is_builds = matches!(category, Some(Category::BuildError | Category::DependencyError | Category::SyntaxError));
-        let holds = |open: &&OpenRegion| open.judges(writer) && open.holds_from(head, writer) && !(open.implied && is_builds);
+        let holds = |open: &&OpenRegion| open.holds_from(head, writer) && !(open.implied && is_builds);
         let around = self.regions.iter().filter(|open| holds(open) && open.has_verdicts(cx));
         around.map(|open| if open.implied { Patience::Long } else { Patience::Verdict }).max()
     }
