@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use super::regions::OpenRegion;
-use super::verdicts::{Judged, is_runners};
+use super::verdicts::{Judged, is_builds, is_runners};
 use super::{Assembler, Context};
 use crate::core::event::{Event, Timestamp};
 use crate::core::line::{Line, Position};
@@ -73,7 +73,8 @@ impl Held {
             if is_known { waiting.writer.may_be(judged.writer) } else { waiting.writer == judged.writer }
         };
         let is_about = |waiting: &HeldEvent| waiting.head > judged.since && waiting.event.line_num <= num && is_by(waiting);
-        let is_meant = |waiting: &HeldEvent| !waiting.is_certain && is_about(waiting);
+        let is_builds = |waiting: &HeldEvent| judged.is_implied && is_builds(waiting.event.category);
+        let is_meant = |waiting: &HeldEvent| !waiting.is_certain && is_about(waiting) && !is_builds(waiting);
         if judged.is_passed {
             if judged.is_of_tests {
                 self.passed_at = Some(now);

@@ -19,6 +19,8 @@ pub(super) struct Judged {
     pub(super) since: Position,
     /// What began before this line was read as if tests had run: it is only about its writer's, and a line without a name is not anybody's.
     pub(super) known_since: Position,
+    /// Whether nothing has said that tests run.
+    pub(super) is_implied: bool,
     pub(super) is_passed: bool,
     pub(super) is_end: bool,
     /// Whether it is about tests, and not about a command that may fail.
@@ -44,6 +46,7 @@ impl OpenRegion {
                 // Where the first line comes late, some of what the region is about stands above it.
                 since: if region.late { Position::BEFORE_ALL } else { self.since },
                 known_since: if self.implied { Position::AFTER_ALL } else { self.since },
+                is_implied: self.implied,
                 is_passed,
                 is_end,
                 is_of_tests: !region.allowed,
@@ -63,6 +66,11 @@ impl Region {
     pub(super) fn ends_before(&self, text: &[u8]) -> bool {
         !self.has_verdicts() && self.close.is_match(text)
     }
+}
+
+/// Whether a build says it. Where nothing says that tests run, that is its own.
+pub(super) fn is_builds(category: Category) -> bool {
+    matches!(category, Category::BuildError | Category::DependencyError | Category::SyntaxError)
 }
 
 /// Whether the entry is what a test runner says of a test: that waits for no verdict.
@@ -95,9 +103,7 @@ impl Assembler {
     /// Returns how long errors of `category`, if it is known, wait for a verdict: they begin
     /// at this line, which `writer` wrote.
     fn wait(&self, cx: &Context, head: Position, writer: Writer, category: Option<Category>) -> Option<Patience> {
-        // Where nothing says that tests run, what a build says is its own.
-        let is_builds = matches!(category, Some(Category::BuildError | Category::DependencyError | Category::SyntaxError));
-        let holds = |open: &&OpenRegion| open.holds_from(head, writer) && !(open.implied && is_builds);
+        let holds = |open: &&OpenRegion| open.holds_from(head, writer) && !(open.implied && category.is_some_and(is_builds));
         let around = self.regions.iter().filter(|open| holds(open) && open.has_verdicts(cx));
         around.map(|open| if open.implied { Patience::Long } else { Patience::Verdict }).max()
     }
