@@ -704,6 +704,6 @@ fn where_a_file_begins_is_said_as_it_is() {
     let kept = || folder.siftd(["state", "list", "--state-dir", "st"]).out().contains(&format!("{size} B  0 B"));
     until(kept, || "the position is not kept".to_owned());
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(daemon.id() as i32), nix::sys::signal::Signal::SIGTERM).unwrap();
-    drop(daemon.wait().unwrap());
+    assert!(daemon.wait().unwrap().success());
     assert!(dry().contains(&format!("pre.log  read to its end, byte {size}, 0 B to read")), "{}", dry());
 }
