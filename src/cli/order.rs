@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn a_file_keeps_its_content_until_it_is_begun() {
         let mut file = tempfile::tempfile().unwrap();
-        let mut read = |file: &mut File| {
+        let read = |file: &mut File| {
             let mut text = String::new();
             file.rewind().unwrap();
             file.read_to_string(&mut text).unwrap();
