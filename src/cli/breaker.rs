@@ -256,7 +256,7 @@ impl Book<'_> {
     /// Takes the verdicts on stdin; returns how many lines are none.
     fn take_stdin(&mut self) -> Result<u64, Failure> {
         let (mut failed, mut refused) = (None, 0_u64);
-        answer_each(MAX_LINE, |line, _| match line.and_then(|value| Ok((Run::of_json(self.desk, &value)?, Told::of_verdict(&value)))) {
+        answer_each(MAX_LINE, |_, line, _| match line.and_then(|value| Ok((Run::of_json(self.desk, &value)?, Told::of_verdict(&value)))) {
             Ok((run, errors)) if failed.is_none() => failed = self.take(&run, &errors).err(),
             Ok(_) => {}
             Err(why) => {

@@ -15,6 +15,7 @@ use crate::core::retry::{StructuredError, UNMATCHED, classify_structured};
 use crate::exec::policy;
 use crate::sources::clock::now;
 use crate::verdict::{Object, headers};
+use crate::words::{counted, did_you_mean};
 
 /// The fields that are used; a dot separates a field from the object that contains it.
 const FIELDS: [&str; 8] = ["name", "code", "message", "response.status", "context.operation", "exit_code", "timed_out", "stderr"];
@@ -24,12 +25,15 @@ pub fn classify(args: &ClassifyArgs) -> Result<Exit, Failure> {
     let config = setup::config(&args.setup)?;
     let mut policy = config.retry;
     policy.continue_on_error |= args.continue_on_error;
-    let (mut was_told, mut misread) = (false, Vec::new());
-    answer_each(config.limits.max_document_bytes, |line, out| match line {
+    let (mut unknown, mut misread) = (0_u64, Vec::new());
+    let done = answer_each(config.limits.max_document_bytes, |number, line, out| match line {
         Ok(Value::Object(_)) => {
             let object = line.as_ref().unwrap_or(&Value::Null);
-            if !FIELDS.iter().any(|field| has(object, field)) && !std::mem::replace(&mut was_told, true) {
-                say(&nothing_known());
+            if !FIELDS.iter().any(|field| has(object, field)) {
+                unknown += 1;
+                if unknown == 1 {
+                    say(&nothing_known(number, object));
+                }
             }
             for (field, why) in FIELDS.iter().filter_map(|field| Some((*field, mistyped(object, field)?))) {
                 if !misread.contains(&field) {
@@ -41,7 +45,12 @@ pub fn classify(args: &ClassifyArgs) -> Result<Exit, Failure> {
         }
         Ok(_) => refuse("an error is an object: {\"name\": …, \"code\": …, \"message\": …}", out),
         Err(why) => refuse(&why, out),
-    })
+    });
+    if unknown > 1 {
+        let were = if unknown == 2 { "was" } else { "were" };
+        say(&format!("{} more {were} answered so", counted(unknown - 1, "object")));
+    }
+    done
 }
 
 fn has(object: &Value, field: &str) -> bool {
@@ -64,9 +73,18 @@ fn mistyped(object: &Value, field: &str) -> Option<&'static str> {
     }
 }
 
-/// The warning that is printed once; the answer is then that of an unknown error.
-fn nothing_known() -> String {
-    format!("an object has none of the fields that are looked at: {}; it is answered as an error of which nothing is known", FIELDS.join(", "))
+/// The warning about the first such object, on this line; the answer is that of an unknown error.
+fn nothing_known(number: u64, object: &Value) -> String {
+    let keys = object.as_object().into_iter().flat_map(|object| object.keys());
+    let slip = keys.into_iter().find_map(|key| Some(format!(" (of `{}`: {})", clean(key), meant(key)?))).unwrap_or_default();
+    format!("line {number}: none of the fields that are looked at: {}{slip}; it is answered as an error of which nothing is known", FIELDS.join(", "))
+}
+
+/// Returns the field that a key may stand for.
+fn meant(key: &str) -> Option<String> {
+    let within = FIELDS.iter().find(|field| field.rsplit_once('.').is_some_and(|(_, last)| last == key));
+    let names: Vec<&str> = FIELDS.iter().map(|field| field.split('.').next().unwrap_or(field)).collect();
+    within.map(|field| format!("did you mean `{field}`?")).or_else(|| did_you_mean(key, &names))
 }
 
 fn answer(object: &Value, policy: &Retry, out: &mut Vec<u8>) {

@@ -153,10 +153,7 @@ fn ended_early(path: &Path, error: &io::Error) -> Trouble {
 
 /// Returns why an input is no log: it would give an empty digest that looks like an answer.
 fn why_foreign(input: &Input, first: &[u8]) -> Option<String> {
-    let path = match input {
-        Input::Stdin => None,
-        Input::Named(path) | Input::Found(path) => Some(path.as_path()),
-    };
+    let path = input.path();
     match foreign::judge(first, true)? {
         Foreign::Packed(archive) => Some(archive.advice("digest", path)),
         Foreign::Binary => Some("is a binary file and was not read".to_owned()),

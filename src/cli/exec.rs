@@ -9,6 +9,8 @@ use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
+use rustix::fs::{Access, access};
+
 use super::args::{DigestFormat, ExecArgs, SetupArgs};
 use super::{Failure, breaker, identity, say, setup};
 use crate::config::{Config, User};
@@ -23,7 +25,7 @@ use crate::exec::journal::{Journal, Ready};
 use crate::exec::on_blocking::OnBlocking;
 use crate::exec::policy::Retries;
 use crate::exec::signals::Signals;
-use crate::exec::target::{Mode, Target};
+use crate::exec::target::{Mode, Named, Target};
 use crate::exec::terminal::{Around, Wiring};
 use crate::exec::{self, Order, Pauses};
 use crate::memory::Memory;
@@ -69,7 +71,7 @@ pub fn exec(args: ExecArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))
 }
 
-fn order(args: &ExecArgs, around: Around, digest: Option<File>) -> Order {
+fn order(args: &ExecArgs, around: Around, digest: Option<Named>) -> Order {
     let form = Form { format: args.digest_format.unwrap_or(DigestFormat::Text).into(), max_chars: args.max_chars };
     Order {
         argv: args.command.clone(),
@@ -191,23 +193,27 @@ struct Targets {
 
 /// The same destinations, opened.
 struct Files {
-    events: Option<File>,
-    digest: Option<File>,
-    verdict: Option<File>,
+    events: Option<Named>,
+    digest: Option<Named>,
+    verdict: Option<Named>,
 }
 
 impl Targets {
     fn find(args: &ExecArgs) -> Result<Self, Failure> {
         let named = [("--events", args.events.as_deref()), ("--digest", args.digest.as_deref()), ("--verdict", args.verdict.as_deref())];
         apart(&named)?;
+        if let Some(folder) = &args.keep_output {
+            check_folder(folder).map_err(|error| unusable("--keep-output", folder, &error))?;
+        }
         let [events, digest, verdict] = Target::find_all(named).map_err(|(flag, name, error)| unusable(flag, &name, &error))?;
         Ok(Self { events, digest, verdict })
     }
 
     fn open(self, args: &ExecArgs) -> Result<Files, Failure> {
         let open = |flag, target: Option<Target>, name: &Option<PathBuf>, mode| {
-            let opened = target.map(|target| target.open(mode)).transpose();
-            opened.map_err(|error| unusable(flag, name.as_deref().unwrap_or(Path::new("")), &error))
+            let name = name.clone().unwrap_or_default();
+            let opened = target.map(|target| target.open(mode)).transpose().map_err(|error| unusable(flag, &name, &error))?;
+            Ok::<_, Failure>(opened.map(|file| Named { file, name }))
         };
         Ok(Files {
             events: open("--events", self.events, &args.events, Mode::Append)?,
@@ -233,6 +239,16 @@ fn apart(named: &[(&'static str, Option<&Path>)]) -> Result<(), Failure> {
         places.push((flag, path, file));
     }
     Ok(())
+}
+
+/// Checks that a folder can be written, or made where it is to be: it is needed only once the command has failed.
+fn check_folder(folder: &Path) -> std::io::Result<()> {
+    let parts = folder.ancestors().map(|part| if part.as_os_str().is_empty() { Path::new(".") } else { part });
+    let there = parts.into_iter().find(|part| part.symlink_metadata().is_ok()).unwrap_or(Path::new("."));
+    if !there.metadata()?.is_dir() {
+        return Err(std::io::ErrorKind::NotADirectory.into());
+    }
+    Ok(access(there, Access::WRITE_OK | Access::EXEC_OK)?)
 }
 
 fn unusable(flag: &str, name: &Path, error: &std::io::Error) -> Failure {

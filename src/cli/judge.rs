@@ -26,7 +26,7 @@ pub fn judge(args: &JudgeArgs) -> Result<Exit, Failure> {
     stdin::needed("judge", "pipe results in, one JSON object a line", "judge")?;
     let setup = setup::load(&args.setup, setup::Reading::default())?;
     let judge = Judge { engine: setup.engine, host: identity::host(), max_event_bytes: setup.config.limits.max_event_bytes as usize };
-    answer_each(setup.config.limits.max_document_bytes, |line, out| judge.answer(line, out))
+    answer_each(setup.config.limits.max_document_bytes, |_, line, out| judge.answer(line, out))
 }
 
 struct Judge {

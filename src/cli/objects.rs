@@ -7,25 +7,27 @@ use serde_json::Value;
 
 use super::{Exit, Failure, out};
 
-/// Answers each line of stdin; `limit` is the maximum length of a
-/// line in bytes. `answer` gets the reason if a line is no JSON.
-pub fn answer_each(limit: u64, mut answer: impl FnMut(Result<Value, String>, &mut Vec<u8>)) -> Result<Exit, Failure> {
+/// Answers each line of stdin; `limit` is the maximum length of a line in bytes.
+/// `answer` gets the number of the line, and the reason if it is no JSON.
+pub fn answer_each(limit: u64, mut answer: impl FnMut(u64, Result<Value, String>, &mut Vec<u8>)) -> Result<Exit, Failure> {
     let mut input = BufReader::with_capacity(64 << 10, io::stdin());
     let mut out = io::BufWriter::new(out::stdout()?);
     let (mut line, mut said) = (Vec::new(), Vec::new());
     let unread = |error: io::Error| Failure::new(format!("stdin: {error}"));
+    let mut number = 0;
     loop {
         line.clear();
         said.clear();
+        number += 1;
         if input.by_ref().take(limit).read_until(b'\n', &mut line).map_err(unread)? == 0 {
             return out::quiet_on_closed_pipe(out.flush());
         }
         let whole = line.ends_with(b"\n") || (line.len() as u64) < limit;
         if !whole {
             input.skip_until(b'\n').map_err(unread)?;
-            answer(Err(format!("the line is longer than {limit} bytes (limits.max_document_bytes)")), &mut said);
+            answer(number, Err(format!("the line is longer than {limit} bytes (limits.max_document_bytes)")), &mut said);
         } else if !line.trim_ascii().is_empty() {
-            answer(parse(line.trim_ascii()), &mut said);
+            answer(number, parse(line.trim_ascii()), &mut said);
         }
         if !said.is_empty() {
             said.push(b'\n');

@@ -24,13 +24,39 @@ struct State {
     held_bytes: usize,
     /// Leave out the very first byte: the comma before the first item of a list.
     drop_first: bool,
+    /// What comes before all inputs, while the file still has its former content.
+    before: Option<Vec<u8>>,
     failed: Option<io::Error>,
 }
 
 impl Order {
     pub fn new(out: File, drop_first: bool) -> Self {
-        let state = State { out, front: 0, held: BTreeMap::new(), held_bytes: 0, drop_first, failed: None };
+        let state = State { out, front: 0, held: BTreeMap::new(), held_bytes: 0, drop_first, before: None, failed: None };
         Self { state: Mutex::new(state), turn: Condvar::new() }
+    }
+
+    /// The same for a file that keeps its content until [`begin`](Self::begin).
+    pub fn keeping(out: File, drop_first: bool) -> Self {
+        let order = Self::new(out, drop_first);
+        order.lock().before = Some(Vec::new());
+        order
+    }
+
+    /// Empties the file and writes what has waited for that. Does nothing if writing has begun.
+    pub fn begin(&self) -> io::Result<()> {
+        let mut state = self.lock();
+        if let Some(before) = state.before.take() {
+            match state.out.set_len(0) {
+                Ok(()) => state.write(&before),
+                Err(error) => state.failed = Some(error),
+            }
+        }
+        self.checked(&state)
+    }
+
+    /// Whether the file still has its former content.
+    pub fn is_kept(&self) -> bool {
+        self.lock().before.is_some()
     }
 
     /// Writes what input `index` has so far if it is its turn; otherwise leaves it in `bytes` while there is room.
@@ -101,7 +127,9 @@ impl State {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        if let Err(error) = self.out.write_all(bytes) {
+        if let Some(before) = &mut self.before {
+            before.extend_from_slice(bytes);
+        } else if let Err(error) = self.out.write_all(bytes) {
             self.failed = Some(error);
         }
     }
@@ -137,6 +165,31 @@ mod tests {
         file.rewind().unwrap();
         file.read_to_string(&mut text).unwrap();
         assert_eq!(text, "a,b,c]");
+    }
+
+    #[test]
+    fn a_file_keeps_its_content_until_it_is_begun() {
+        let mut file = tempfile::tempfile().unwrap();
+        let read = |file: &mut File| {
+            let mut text = String::new();
+            file.rewind().unwrap();
+            file.read_to_string(&mut text).unwrap();
+            file.rewind().unwrap();
+            text
+        };
+        file.write_all(b"of an earlier scan").unwrap();
+        file.rewind().unwrap();
+        let order = Order::keeping(file.try_clone().unwrap(), false);
+        order.outside(b"[").unwrap();
+        order.finish(0, Vec::new()).unwrap();
+        assert!(order.is_kept());
+        assert_eq!(read(&mut file), "of an earlier scan");
+        order.begin().unwrap();
+        order.begin().unwrap();
+        order.finish(1, b"a".to_vec()).unwrap();
+        order.outside(b"]").unwrap();
+        assert!(!order.is_kept());
+        assert_eq!(read(&mut file), "[a]");
     }
 
     #[test]

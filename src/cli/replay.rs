@@ -47,7 +47,9 @@ struct Counts {
 }
 
 pub fn replay(args: &ReplayArgs) -> Result<Exit, Failure> {
-    let old_config = args.against_config.as_ref().or(args.config.as_ref());
+    // A configuration alone is what changed. With rules, it is what both have in common.
+    let is_shared = !args.rules.is_empty() || !args.against.is_empty();
+    let old_config = args.against_config.as_ref().or(args.config.as_ref().filter(|_| is_shared));
     let (new, old) = (engine(args.config.as_ref(), &args.rules, args.mode)?, engine(old_config, &args.against, args.mode)?);
     let (inputs, troubles) = expand(&args.files);
     troubles.iter().for_each(|trouble| say(&format!("{}: {}", trouble.path, trouble.why)));

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::args::{RulesArgs, RulesCommand, SetupArgs};
-use super::{Exit, Failure, say, setup};
+use super::{Exit, Failure, say, setup, stdin};
 use crate::core::word_gate;
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::examples;
@@ -194,6 +194,9 @@ fn report(count: usize, failures: &[&examples::Failure]) -> Result<Exit, Failure
 
 fn import(file: &Path) -> Result<Exit, Failure> {
     let is_stdin = file == Path::new("-");
+    if is_stdin {
+        stdin::needed("import", "name a file, or pipe one in", "rules import")?;
+    }
     let name = if is_stdin { "stdin".to_owned() } else { file.display().to_string() };
     let whole = |problem: String| Diagnostics::from(Diagnostic::whole_file(&name, problem));
     let text = if is_stdin { std::io::read_to_string(std::io::stdin()) } else { std::fs::read_to_string(file) };

@@ -61,6 +61,8 @@ struct Job {
     reads: Vec<Foreign>,
     /// The output, if it is a regular file: reading it would never end.
     own_output: Option<Identity>,
+    /// The file of `--output` was not there before.
+    is_new: bool,
 }
 
 pub fn scan(args: &ScanArgs, color: Color) -> Result<Exit, Failure> {
@@ -76,8 +78,13 @@ pub fn scan(args: &ScanArgs, color: Color) -> Result<Exit, Failure> {
             unread: job.troubled.load(Ordering::Relaxed),
             is_interrupted: job.interrupt.caught().is_some(),
         };
-        job.order.outside(&job.printer.last(&totals, &reach, started))
+        job.order.outside(&job.printer.last(&totals, &reach, started))?;
+        // Nothing to read is no fault of the names if all were left out.
+        if exit(&job) == Exit::Trouble || reach.is_interrupted { Ok(()) } else { job.order.begin() }
     });
+    if job.order.is_kept() && job.is_new {
+        Target::unmake(args);
+    }
     job.progress.done();
     job.tell_left_out();
     Target::written(target::named(args), worked)?;
@@ -94,7 +101,7 @@ fn prepare(args: &ScanArgs, color: Color, interrupt: Arc<Interrupt>) -> Result<J
     let printer = Printer::new(args, target::paint(args, color), setup.config.limits.max_event_bytes as usize);
     let known = Known::new(args, &setup.config)?;
     let target = Target::open(args, &inputs)?;
-    let order = Order::new(target.file, printer.is_document());
+    let order = if target.is_kept { Order::keeping(target.file, printer.is_document()) } else { Order::new(target.file, printer.is_document()) };
     let progress = Progress::new(|| total_bytes(&inputs));
     let job = Job {
         setup,
@@ -116,6 +123,7 @@ fn prepare(args: &ScanArgs, color: Color, interrupt: Arc<Interrupt>) -> Result<J
         totals: Mutex::default(),
         reads: reads(args),
         own_output: target.own,
+        is_new: target.is_new,
     };
     troubles.iter().for_each(|trouble| job.refuse(trouble));
     Ok(job)
@@ -133,10 +141,16 @@ fn names(args: &ScanArgs) -> Result<Vec<PathBuf>, Failure> {
 fn leave_out(excluded: &[Exclude], inputs: &mut Vec<Input>, troubles: &mut Vec<Trouble>) -> Result<(), Failure> {
     let is_meant = |path: &Path| excluded.iter().any(|exclude| exclude.covers(path));
     let known = inputs.len();
-    inputs.retain(|input| match input {
-        Input::Stdin => true,
-        Input::Named(path) | Input::Found(path) => !is_meant(path),
-    });
+    let paths: Vec<&Path> = inputs.iter().filter_map(Input::path).collect();
+    let is_idle =
+        |exclude: &&Exclude| !paths.iter().any(|path| exclude.covers(path)) && !troubles.iter().any(|trouble| exclude.covers(Path::new(&trouble.path)));
+    for pattern in excluded.iter().filter(is_idle).filter_map(Exclude::path).filter(|_| !paths.is_empty()) {
+        let first = paths[0].display();
+        say(&format!(
+            "hint: --exclude {pattern} leaves out nothing; with a slash it is matched against whole paths, such as {first}; **/ stands for any folders"
+        ));
+    }
+    inputs.retain(|input| !input.path().is_some_and(is_meant));
     troubles.retain(|trouble| !is_meant(Path::new(&trouble.path)));
     // As for a folder without a file: it must not look like logs without an error.
     match inputs.is_empty() && troubles.is_empty() && known > 0 {

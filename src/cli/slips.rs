@@ -14,6 +14,7 @@ pub fn explain(mut error: clap::Error, args: &[String]) -> clap::Error {
         ErrorKind::InvalidSubcommand => asked(ContextKind::InvalidSubcommand).and_then(|name| command(&name)),
         ErrorKind::UnknownArgument => asked(ContextKind::InvalidArg).and_then(|arg| place(args, &arg).or_else(|| argument(command_of(args)?, &arg))),
         ErrorKind::ValueValidation => asked(ContextKind::InvalidArg).zip(asked(ContextKind::InvalidValue)).and_then(|(flag, value)| count(args, &flag, &value)),
+        ErrorKind::ArgumentConflict => asked(ContextKind::InvalidSubcommand).and_then(|below| order(args, &below)),
         ErrorKind::InvalidValue => asked(ContextKind::InvalidArg).and_then(|arg| empty(args, &arg)),
         _ => None,
     };
@@ -45,6 +46,11 @@ fn place(args: &[String], arg: &str) -> Option<String> {
     Some(format!("the line follows the file's name: siftd explain {}", quoted(&format!("{file}:{arg}"))))
 }
 
+/// Returns the tip for flags that stand before a command below another one.
+fn order(args: &[String], below: &str) -> Option<String> {
+    Some(format!("its flags follow it: siftd {} {below} …", command_of(args)?))
+}
+
 fn argument(command: &str, arg: &str) -> Option<String> {
     let is_file = !arg.starts_with('-');
     match (command, arg.split('=').next().unwrap_or(arg)) {
@@ -54,6 +60,9 @@ fn argument(command: &str, arg: &str) -> Option<String> {
         ("scan", "-f" | "--follow") => Some("to follow a file that grows: siftd run --file FILE".to_owned()),
         ("scan" | "digest", "-r" | "-R" | "--recursive") => Some("folders are read at any depth: name the folder".to_owned()),
         ("exec", "--retry") => Some("the flag is --retries".to_owned()),
+        ("exec", "--cwd" | "--chdir" | "-C") => Some("it runs in the current folder: cd FOLDER && siftd exec …".to_owned()),
+        ("run", "--follow" | "-F") => Some("it follows all that --file names: siftd run --file FILE".to_owned()),
+        ("signature" | "filter" | "judge" | "classify", "-") => Some(format!("it reads stdin anyway: siftd {command}")),
         ("run", "-f") => Some("the flag is --file".to_owned()),
         ("run", _) if is_file => Some(format!("to follow a file: siftd run --file {}", quoted(arg))),
         ("run", "--format" | "--json") => Some("records are always NDJSON; a finished log for people: siftd scan --format pretty FILE".to_owned()),

@@ -32,7 +32,25 @@ pub fn render(digest: &Digest, max_chars: usize) -> String {
             }
         }
     }
-    written(digest, &errors)
+    let line = written(digest, &errors);
+    if errors.is_empty() && line.chars().count() > max_chars { bare(digest, max_chars) } else { line }
+}
+
+/// Renders a digest without errors in little room: how the run ended and its last line, both cut.
+fn bare(digest: &Digest, max_chars: usize) -> String {
+    let last = digest.last_words.last();
+    let mut keep = max_chars;
+    loop {
+        let mut out = Vec::new();
+        let mut object = Object::new(&mut out);
+        object.member("label", "untrusted output").optional("run", digest.ended.as_deref().map(|ended| cut(ended, keep))).raw("errors", b"[]");
+        object.optional("last_line", last.map(|line| cut(line, keep))).end();
+        let line = String::from_utf8(out).unwrap_or_default() + "\n";
+        if keep == 0 || line.chars().count() <= max_chars {
+            return line;
+        }
+        keep = keep * 15 / 16;
+    }
 }
 
 /// Renders only the label and the text of the most telling error, for little room.

@@ -1,7 +1,6 @@
 //! What `exec` reports while the command runs: it writes error, retry and exit records, and calls the
 //! hook for a blocking error. Shared by the threads of both outputs; each record is written as a whole.
 
-use std::fs::File;
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -9,7 +8,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use serde_json::json;
 
 use super::on_blocking::OnBlocking;
-use super::{pump, tell};
+use super::target::Named;
+use super::tell;
 use crate::config::Retry as RetryConfig;
 use crate::core::engine::Engine;
 use crate::core::event::{Event, Severity};
@@ -36,7 +36,7 @@ pub struct Journal {
     envelope: Envelope,
     /// Seed for the ids of records that have no position in a stream.
     uid: [u8; 16],
-    events: Option<Mutex<File>>,
+    events: Option<Mutex<Named>>,
     /// A record could not be written.
     lost: AtomicBool,
     hook: Option<OnBlocking>,
@@ -63,7 +63,7 @@ pub struct Coming<'a> {
 impl Journal {
     /// Creates a journal to which nothing has been written.
     #[must_use]
-    pub fn new(ready: Arc<OnceLock<Ready>>, envelope: Envelope, uid: [u8; 16], events: Option<File>, hook: Option<OnBlocking>) -> Self {
+    pub fn new(ready: Arc<OnceLock<Ready>>, envelope: Envelope, uid: [u8; 16], events: Option<Named>, hook: Option<OnBlocking>) -> Self {
         let (lost, complained) = (AtomicBool::new(false), AtomicBool::new(false));
         Self { ready, envelope, uid, events: events.map(Mutex::new), lost, hook, memory: None, quoted: Quoted::default(), complained }
     }
@@ -180,8 +180,8 @@ impl Journal {
     /// Appends finished records.
     pub fn write(&self, records: &[u8]) {
         let Some(events) = self.events.as_ref().filter(|_| !records.is_empty()) else { return };
-        let mut file = events.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = pump::write_all(&mut file, records)
+        let mut events = events.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = events.write(records)
             && error.kind() != ErrorKind::BrokenPipe
             && !self.lost.swap(true, Ordering::Relaxed)
         {

@@ -26,7 +26,6 @@ mod twin;
 mod waiting;
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -41,6 +40,7 @@ use policy::{Next, Policy, Retries, STDIN_READ};
 use pump::Pumped;
 use rustix::process::Signal;
 use signals::Signals;
+use target::Named;
 use terminal::Around;
 
 use crate::config::Retry as RetryConfig;
@@ -88,9 +88,9 @@ pub struct Order {
     /// The name of the task.
     pub task: Option<String>,
     /// Where the verdict goes.
-    pub verdict: Option<File>,
+    pub verdict: Option<Named>,
     /// Where the digest goes.
-    pub digest: Option<(File, digest::Form)>,
+    pub digest: Option<(Named, digest::Form)>,
     /// Folder for the output of a run that finally failed.
     pub keep_output: Option<PathBuf>,
     /// Real errors count as a failure, whatever the exit code.
@@ -267,7 +267,7 @@ fn judged(order: &Order, journal: &Journal, ended: &mut Ended, (run, begun): (u3
     }
     if let Some(error) = &ended.failed_start {
         said.text = not_started(order, error, exit);
-        tell(&said.text);
+        tell(&format!("{}{}", said.text, line_hint(order, exit)));
     } else if !order.is_blind && stderr.kept.total() > 0 {
         // Waiting for the rules is worthwhile only if something was printed.
         (said.text, said.only_noise) = filtered(&journal.ready().engine, &stderr.kept.bytes(), now());
@@ -311,6 +311,12 @@ fn not_started(order: &Order, error: &io::Error, exit: i32) -> String {
     if exit == code::NOT_FOUND { format!("{program}: command not found") } else { format!("{program}: cannot be run: {error}") }
 }
 
+/// Returns what to do if the command is a whole command line in one word, which only a shell splits.
+fn line_hint(order: &Order, exit: i32) -> String {
+    let line = order.argv.first().and_then(|word| word.to_str()).filter(|word| order.argv.len() == 1 && exit == code::NOT_FOUND && word.contains(' '));
+    line.and_then(|line| shlex::try_quote(line).ok()).map_or_else(String::new, |line| format!("; for a whole command line: siftd exec -- sh -c {line}"))
+}
+
 /// Sleeps for `delay`. A signal that tells siftd to end cuts the sleep short and is returned.
 fn pause(delay: Duration, signals: &Signals) -> io::Result<Option<Signal>> {
     let until = Instant::now() + delay;
@@ -352,7 +358,7 @@ fn keep_output(order: &Order, journal: &Journal, outcome: &Outcome) -> io::Resul
 fn write_digest(order: &mut Order, journal: &Journal, outcome: &Outcome) -> io::Result<()> {
     let Some((file, form)) = &mut order.digest else { return Ok(()) };
     let digest = Digest::of_run(&outcome.verdict, &outcome.said, &journal.envelope().argv);
-    pump::write_all(file, digest::render(&digest, form).as_bytes())
+    file.write(digest::render(&digest, form).as_bytes())
 }
 
 fn write_verdict(order: &mut Order, journal: &Journal, outcome: &Outcome) -> io::Result<()> {
@@ -362,7 +368,7 @@ fn write_verdict(order: &mut Order, journal: &Journal, outcome: &Outcome) -> io:
     outcome.said.errors.iter().for_each(write);
     verdict::write(&mut line, &outcome.verdict, &errors, &outcome.said.summary);
     line.push(b'\n');
-    pump::write_all(file, &line)
+    file.write(&line)
 }
 
 fn exit_code(order: &Order, outcome: &Outcome, all_written: bool) -> i32 {

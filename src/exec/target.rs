@@ -10,6 +10,8 @@ use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 
+use super::pump;
+
 /// Folders that list this process's own descriptors by number.
 const DESCRIPTORS: [&str; 2] = ["/dev/fd", "/proc/self/fd"];
 
@@ -20,6 +22,24 @@ pub enum Mode {
     Replace,
     /// Its content is kept. An unfinished last line, such as a killed program leaves, is ended first.
     Append,
+}
+
+/// An open destination, and the name that messages call it by.
+pub struct Named {
+    /// It.
+    pub file: File,
+    /// The name that the user gave it.
+    pub name: PathBuf,
+}
+
+impl Named {
+    /// Writes all bytes.
+    ///
+    /// # Errors
+    /// They could not be written; the message has the name.
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        pump::write_all(&mut self.file, bytes).map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", self.name.display())))
+    }
 }
 
 /// A destination for output. A descriptor that the caller has opened is duplicated

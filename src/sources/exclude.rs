@@ -26,6 +26,12 @@ impl Exclude {
         Ok(Self { glob: matcher(Path::new(pattern))?, is_name: !pattern.contains('/') })
     }
 
+    /// The pattern, if it is matched against whole paths.
+    #[must_use]
+    pub fn path(&self) -> Option<&str> {
+        Some(self.glob.glob().glob()).filter(|_| !self.is_name)
+    }
+
     /// Whether a file, or a folder that it lies in, matches.
     #[must_use]
     pub fn covers(&self, path: &Path) -> bool {

@@ -17,6 +17,17 @@ pub enum Input {
     Found(PathBuf),
 }
 
+impl Input {
+    /// The path of a file.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Stdin => None,
+            Self::Named(path) | Self::Found(path) => Some(path),
+        }
+    }
+}
+
 /// An input that cannot be read, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
@@ -46,7 +57,7 @@ pub fn expand(names: &[PathBuf]) -> (Vec<Input>, Vec<Trouble>) {
             found.0.push(Input::Stdin);
         } else if name.is_dir() {
             let known = (found.0.len(), found.1.len());
-            walk(name, None, |_| true, &mut found);
+            walk(name, None, |entry, _| entry.file_type().is_file(), &mut found);
             // As with a glob: a wrong name must not look like logs without an error.
             if (found.0.len(), found.1.len()) == known {
                 found.1.push(Trouble::new(name, "no file to read in it"));
@@ -127,7 +138,10 @@ fn expand_glob(glob: &Path, found: &mut (Vec<Input>, Vec<Trouble>)) {
     if base.exists() {
         // Compiling takes a third of a millisecond, too much at each start for the rule folders that hardly anybody has.
         let matcher = parsed.compile_matcher();
-        let is_meant = |path: &Path| matcher.is_match(path) && (names_hidden(glob) || !is_hidden(path, bare(&base)));
+        // A link that the pattern names is read, as one that is named in full is.
+        let is_file = |entry: &DirEntry| entry.file_type().is_file() || entry.path_is_symlink() && entry.path().is_file();
+        let is_named = |path: &Path| matcher.is_match(path) && (names_hidden(glob) || !is_hidden(path, bare(&base)));
+        let is_meant = |entry: &DirEntry, path: &Path| is_named(path) && is_file(entry);
         walk(&base, depth(glob), is_meant, found);
     }
     if found.0.len() == known {
@@ -135,12 +149,12 @@ fn expand_glob(glob: &Path, found: &mut (Vec<Input>, Vec<Trouble>)) {
     }
 }
 
-fn walk(folder: &Path, depth: Option<usize>, wanted: impl Fn(&Path) -> bool, found: &mut (Vec<Input>, Vec<Trouble>)) {
+fn walk(folder: &Path, depth: Option<usize>, wanted: impl Fn(&DirEntry, &Path) -> bool, found: &mut (Vec<Input>, Vec<Trouble>)) {
     for entry in entries(folder, depth) {
         match entry {
             Ok(entry) => {
                 let path = if folder == Path::new(".") { bare(entry.path()) } else { entry.path() };
-                if entry.file_type().is_file() && wanted(bare(path)) {
+                if wanted(&entry, bare(path)) {
                     found.0.push(Input::Found(path.to_owned()));
                 }
             }

@@ -82,12 +82,12 @@ macro_rules! families {
 
 families! {
     Gauge "siftd_build_info" ["version"] "Always 1; the version that runs.": |_, out| out.put(&[env!("CARGO_PKG_VERSION")], 1);
-    Counter "siftd_source_read_bytes_total" ["source"] "Bytes read.": |all, out| out.sources(all, |source| source.bytes.get());
+    Counter "siftd_source_read_bytes_total" ["source"] "Bytes read, those included that start_at = end only counts.": |all, out| out.sources(all, |source| source.bytes.get());
     Counter "siftd_source_lines_total" ["source"] "Lines read.": |all, out| out.sources(all, |source| source.lines.get());
     Counter "siftd_source_candidate_lines_total" ["source"] "Lines that the fast search did not rule out.":
         |all, out| out.sources(all, |source| source.candidates.get());
     Counter "siftd_source_truncated_lines_total" ["source"] "Lines longer than max_line_bytes.": |all, out| out.sources(all, |source| source.truncated.get());
-    Counter "siftd_source_unasked_lines_total" ["source"] "Lines, those of texts inside records included, that led to more rules, or repeated a literal more often, than is asked of one line.":
+    Counter "siftd_source_unasked_lines_total" ["source"] "Lines (also of texts inside records) that could match more rules than siftd tries on one line: some were not tried.":
         |all, out| out.sources(all, |source| source.unasked.get());
     Counter "siftd_source_cut_sections_total" ["source"] "Sections of tools' outputs that were not followed to their end because too many were open: their later errors may be missing, or not be taken back.":
         |all, out| out.sources(all, |source| source.cut_sections.get());

@@ -51,10 +51,11 @@ impl Said {
 
     /// Whether the error is kept. If there are too many, one that a verdict may still take back makes room for one that is certain.
     fn has_room_for(&mut self, event: &Event) -> bool {
-        if self.errors.len() >= MAX_ERRORS && !event.on_trial {
-            if let Some(at) = self.errors.iter().rposition(|kept| kept.on_trial) {
-                self.errors.remove(at);
-            }
+        if self.errors.len() >= MAX_ERRORS
+            && !event.on_trial
+            && let Some(at) = self.errors.iter().rposition(|kept| kept.on_trial)
+        {
+            self.errors.remove(at);
         }
         self.errors.len() < MAX_ERRORS
     }

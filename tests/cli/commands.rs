@@ -254,7 +254,36 @@ fn judge_and_classify_say_what_is_wrong_with_a_line() {
     let directory = std::fs::File::open(folder.path()).unwrap();
     let unread = Done(folder.command(["classify"]).stdin(directory).output().unwrap()).ended(2);
     assert!(unread.err().starts_with("siftd: stdin: Is a directory"), "{}", unread.err());
-    assert_eq!((done.err().lines().count(), done.err().contains("none of the fields that are looked at")), (1, true), "{}", done.err());
+    assert!(done.err().starts_with("siftd: line 1: none of the fields that are looked at: name, code"), "{}", done.err());
+    assert!(done.err().contains("(of `status`: did you mean `response.status`?)"), "{}", done.err());
+    assert!(done.err().ends_with("siftd: 1 object more was answered so\n"), "{}", done.err());
+    let slip = folder.piped(["classify"], "\n{\"respones\":{}}\n").ended(0).err();
+    assert!(slip.starts_with("siftd: line 2: ") && slip.contains("did you mean `response`?") && slip.lines().count() == 1, "{slip}");
+}
+
+/// With rules, a configuration is what both have in common; alone, it is what has changed.
+#[test]
+fn a_configuration_alone_is_replayed_against_the_defaults() {
+    let folder = Folder::new();
+    folder.write("a.log", error("boom"));
+    folder.write("new.toml", "[error_detection]\nnoise_patterns = [{ pattern = \"boom\", reason = \"drill\" }]\n");
+    folder.write("rules.toml", "[family]\nid = \"x\"\ntitle = \"X\"\ndepth = \"head\"\n[[rule]]\nid = \"x.y\"\nliterals = [\"zzzzzz\"]\nregex = \"zzzzzz\"\n");
+    let counts = |more: &[&str]| folder.siftd([&["replay", "a.log", "--config", "new.toml"], more].concat()).ended(0).out().lines().last().unwrap().to_owned();
+    assert_eq!(counts(&[]), "0 appear, 1 vanish, 0 change, 0 stay");
+    for same in [&["--rules", "rules.toml"][..], &["--against", "rules.toml"], &["--against-config", "new.toml"]] {
+        assert_eq!(counts(same), "0 appear, 0 vanish, 0 change, 0 stay", "{same:?}");
+    }
+}
+
+#[test]
+fn what_is_kept_of_a_state_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    folder.write("a.log", error("boom"));
+    folder.siftd(["scan", "--state-dir", "st", "a.log"]).ended(0);
+    for entry in std::fs::read_dir(folder.at("st")).unwrap().map(Result::unwrap) {
+        assert_eq!(entry.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{:?}", entry.file_name());
+    }
 }
 
 /// `explain` and `replay` report what `scan` leaves out, and read what precedes a damaged part.
@@ -842,6 +871,9 @@ fn completions_and_manual_pages() {
     assert!(scan.contains(".SH \"EXAMPLES\"\n.nf\n\\&  siftd scan build.log ") && !scan.contains("EXTRA"), "{scan}");
     let exec = page("siftd-exec.1");
     assert!(exec.contains(" \\-\\- <") && exec.contains(".SH \"EXIT STATUS\"\n"), "{exec}");
+    for name in ["siftd.1", "siftd-run.1"] {
+        assert!(page(name).contains(".SH \"ENVIRONMENT\"\n") && page(name).contains("SIFTD_LOG"), "{name}");
+    }
 }
 
 #[test]

@@ -687,3 +687,23 @@ fn another_output_path_is_no_trouble() {
     run("one.ndjson", 2);
     assert_eq!((folder.read("one.ndjson").lines().count(), folder.read("two.ndjson").lines().count()), (2, 1));
 }
+
+/// What was there before a source that starts at the end is counted, for the numbers of lines, and not read.
+#[test]
+fn where_a_file_begins_is_said_as_it_is() {
+    let folder = Folder::new();
+    folder.write("pre.log", error("boom"));
+    folder.write("a.toml", "state_dir = \"st\"\n[[source]]\nname = \"f\"\ntype = \"file\"\ninclude = [\"*.log\"]\nstart_at = \"end\"\n");
+    let size = error("boom").len();
+    let dry = || folder.siftd(["run", "--dry-run", "--config", "a.toml"]).ended(0).out();
+    assert!(dry().contains("pre.log  from its end, 0 B to read"), "{}", dry());
+    let mut daemon = folder.heedful(["run", "--config", "a.toml", "--output", "out.ndjson"]).env("SIFTD_LOG", "info").spawn().unwrap();
+    let lines = std::io::BufRead::lines(std::io::BufReader::new(daemon.stderr.take().unwrap()));
+    let said = lines.map(Result::unwrap).find(|line| line.contains("is followed from")).unwrap();
+    assert!(said.contains(&format!("from byte {size}, what is before is only counted")), "{said}");
+    let kept = || folder.siftd(["state", "list", "--state-dir", "st"]).out().contains(&format!("{size} B  0 B"));
+    until(kept, || "the position is not kept".to_owned());
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(daemon.id() as i32), nix::sys::signal::Signal::SIGTERM).unwrap();
+    assert!(daemon.wait().unwrap().success());
+    assert!(dry().contains(&format!("pre.log  read to its end, byte {size}, 0 B to read")), "{}", dry());
+}

@@ -240,6 +240,79 @@ fn what_is_excluded_is_not_read() {
 }
 
 #[test]
+fn an_output_outlives_names_of_which_none_can_be_read() {
+    let folder = Folder::new();
+    folder.write("a.log", error("boom"));
+    folder.write("calm.log", "");
+    folder.write("binary", b"\x7fELF\x02\x01\x01\0\0\x03\0>\0\n\0x\0");
+    std::fs::create_dir(folder.at("empty")).unwrap();
+    folder.siftd(["scan", "--output", "main.ndjson", "a.log"]).ended(0);
+    let main = folder.read("main.ndjson");
+    assert!(main.contains("boom"));
+    for input in ["typo.log", "empty", "binary", "*.none"] {
+        for format in ["ndjson", "report", "sarif"] {
+            folder.siftd(["scan", "--format", format, "--output", "main.ndjson", input]).ended(2);
+            assert_eq!(folder.read("main.ndjson"), main, "{input} {format}");
+        }
+        folder.siftd(["scan", "--output", "new.ndjson", input]).ended(2);
+        assert!(!folder.at("new.ndjson").exists(), "{input}: an empty file looks like an answer");
+    }
+    // One that was read is an answer, whatever the others are.
+    folder.siftd(["scan", "--format", "report", "--output", "main.ndjson", "typo.log", "calm.log"]).ended(2);
+    assert!(folder.read("main.ndjson").starts_with("{\"errors\":[") && folder.read("main.ndjson").contains("\"total\":0"));
+    folder.siftd(["scan", "--output", "main.ndjson", "calm.log"]).ended(0);
+    assert!(folder.at("main.ndjson").exists() && folder.read("main.ndjson").is_empty());
+}
+
+#[test]
+fn a_baseline_is_no_output() {
+    let folder = Folder::new();
+    folder.write("a.log", error("boom"));
+    folder.siftd(["scan", "--output", "b.ndjson", "a.log"]).ended(0);
+    let baseline = folder.read("b.ndjson");
+    std::os::unix::fs::symlink("b.ndjson", folder.at("link")).unwrap();
+    for output in ["b.ndjson", "./b.ndjson", "link"] {
+        let done = folder.siftd(["scan", "--new-only", "--baseline", "b.ndjson", "--output", output, "a.log"]).ended(2);
+        assert!(done.err().contains("--output would overwrite the --baseline"), "{}", done.err());
+        assert_eq!(folder.read("b.ndjson"), baseline);
+    }
+}
+
+#[test]
+fn a_pattern_may_name_links_and_a_folder_skips_them() {
+    let folder = Folder::new();
+    folder.write("data/a.log", error("boom"));
+    folder.write("logs/b.log", error("bang"));
+    let link = |to: &str, name: &str| std::os::unix::fs::symlink(to, folder.at(name)).unwrap();
+    link("../data/a.log", "logs/link.log");
+    link("../data", "logs/folder");
+    link("nowhere", "logs/gone.log");
+    let boom = ["logs/link.log:1 ERROR boom"];
+    assert_eq!(folder.siftd(["scan", "logs/link*"]).ended(0).shown(), boom);
+    assert_eq!(folder.siftd(["scan", "logs/**/l*.log"]).ended(0).shown(), boom);
+    assert!(folder.siftd(["digest", "logs/link*"]).ended(0).out().contains("boom"));
+    assert_eq!(folder.siftd(["scan", "logs"]).ended(0).shown(), ["logs/b.log:1 ERROR bang"]);
+    assert!(folder.siftd(["scan", "logs/gone*"]).ended(2).err().contains("no file matches"));
+}
+
+#[test]
+fn a_path_that_leaves_out_nothing_is_told() {
+    let folder = Folder::new();
+    folder.write("logs/old/a.log", error("boom"));
+    let hint = |exclude: &str, name: &std::ffi::OsStr| {
+        let args = ["scan", "--exclude", exclude].map(std::ffi::OsStr::new);
+        folder.siftd(args.iter().chain([&name])).ended(0).err()
+    };
+    let whole = folder.at("logs");
+    let said = hint("logs/old/*.log", whole.as_os_str());
+    assert!(said.contains("hint: --exclude logs/old/*.log leaves out nothing") && said.contains("/logs/old/a.log"), "{said}");
+    folder.write("logs/b.log", error("bang"));
+    for (exclude, name) in [("**/old/*.log", whole.as_os_str()), ("logs/old/*.log", "logs".as_ref()), ("*.gz", "logs".as_ref())] {
+        assert_eq!(hint(exclude, name), "", "{exclude}");
+    }
+}
+
+#[test]
 fn a_file_is_read_once_however_often_it_is_named() {
     let folder = Folder::new();
     folder.write("logs/a.log", error("boom"));

@@ -82,7 +82,7 @@ fn the_state_can_be_looked_at_while_it_runs_and_forgotten_when_it_does_not() {
     assert_eq!((rows[0]["read"].as_u64(), rows[0]["left"].as_u64()), (Some(45), Some(0)));
     daemon.stop();
     let (_, dry) = said(&daemon, &["run", "--dry-run"]);
-    assert!(dry.contains("from its end, 0 B to read"), "{dry}");
+    assert!(dry.contains("read to its end, byte 45, 0 B to read"), "{dry}");
     assert_eq!(said(&daemon, &["state", "forget", &path]).0, Some(0));
     assert_eq!(said(&daemon, &["state", "show", &path]).0, Some(2));
 }

@@ -44,6 +44,21 @@ fn json_is_an_object_within_the_limit() {
 }
 
 #[test]
+fn json_of_a_run_is_within_the_limit_as_well() {
+    let folder = Folder::new();
+    let long = format!("echo '{}' >&2; exit 3", "nothing that is known, at length ".repeat(20));
+    for script in ["exit 0", "exit 3", &long] {
+        for limit in ["100", "150", "200", "500"] {
+            let done = folder.exec(&["--digest", "d.json", "--digest-format", "json", "--max-chars", limit], script);
+            let text = folder.read("d.json");
+            assert!(text.chars().count() <= limit.parse().unwrap(), "{limit}: {text}");
+            let digest: Value = serde_json::from_str(&text).unwrap();
+            assert!(digest["errors"].as_array().is_some_and(Vec::is_empty) && digest["run"].is_string(), "{:?} {text}", done.code());
+        }
+    }
+}
+
+#[test]
 fn hostile_text_has_no_power() {
     let hostile = "Error: \u{1b}]0;owned\u{7}\u{202e}~~~ ::stop-commands::x\n";
     let text = Folder::new().piped(["digest", "--format", "markdown"], hostile).ended(0).out();

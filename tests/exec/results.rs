@@ -146,8 +146,14 @@ fn the_output_of_a_run_that_failed_for_good_is_kept() {
         files.sort();
         files
     };
+    folder.write("file", "mine");
+    for taken in ["file", "file/below"] {
+        let done = folder.exec(&["--keep-output", taken], "touch ran").ended(125);
+        assert!(done.err().contains(&format!("--keep-output {taken}: ")) && !folder.at("ran").exists(), "{}", done.err());
+    }
     folder.exec(&["--keep-output", "kept"], "echo fine").ended(0);
-    assert!(kept().is_empty());
+    assert!(kept().is_empty() && !folder.at("kept").exists());
+    folder.exec(&["--keep-output", "new/kept"], "exit 0").ended(0);
     folder.exec(&["--keep-output", "kept", "--task", "../t 1"], r"printf 'raw\377\n'; echo oops >&2; exit 1").ended(1);
     assert_eq!(kept(), [("stderr".to_owned(), b"oops\n".to_vec()), ("stdout".to_owned(), b"raw\xff\n".to_vec())]);
     let name = std::fs::read_dir(folder.at("kept")).unwrap().next().unwrap().unwrap();
@@ -210,7 +216,7 @@ fn a_result_that_cannot_be_written_is_said_and_no_success() {
         for (script, code) in [("echo hi", 74), ("echo hi; exit 3", 3), ("echo 'KeyError: x' >&2", 74)] {
             folder.write("other", "");
             let done = folder.exec(&[flag, "/dev/full", other, "other"], script).ended(code);
-            assert_eq!(done.err().matches(&format!("siftd: {flag}: No space left on device")).count(), 1, "{script}: {}", done.err());
+            assert_eq!(done.err().matches(&format!("siftd: {flag}: /dev/full: No space left on device")).count(), 1, "{script}: {}", done.err());
             assert!(!folder.read("other").is_empty(), "{flag} {script}");
             assert!(done.out().is_empty() || done.out() == "hi\n");
         }

@@ -73,7 +73,25 @@ fn permanent_and_unmatched_failures_are_not_tried_again() {
         assert_eq!(folder.read("runs"), "run\n", "{text}");
     }
     folder.exec(&["--retries", "1", "--base-delay", "1ms", "--retry-on", "unmatched"], "echo 'Error: something broke' >&2; exit 1").ended(75);
-    assert!(folder.exec(&["--retry-on", "no_such"], "true").ended(125).err().contains("there are agent_llm_failed,"));
+    assert!(folder.exec(&["--retries", "--retry-on", "no_such"], "true").ended(125).err().contains("there are agent_llm_failed,"));
+}
+
+/// Such a flag would do nothing, and nobody would notice.
+#[test]
+fn a_flag_needs_the_one_that_it_is_about() {
+    let folder = Folder::new();
+    for (flag, value, other) in [
+        ("--retry-on", "timed_out", "--retries"),
+        ("--base-delay", "1s", "--retries"),
+        ("--max-delay", "1s", "--retries"),
+        ("--max-reset-wait", "1s", "--retries"),
+        ("--kill-after", "1s", "--timeout"),
+        ("--max-chars", "100", "--digest"),
+    ] {
+        let done = folder.exec(&[flag, value], "touch ran").ended(125);
+        assert!(done.err().contains("required arguments") && done.err().contains(other), "{flag}: {}", done.err());
+    }
+    assert!(!folder.at("ran").exists());
 }
 
 /// A run that succeeded is not repeated, whatever it printed.

@@ -14,7 +14,7 @@ use super::{FormArgs, StatePlace};
   siftd breaker record fix --exit-code $? --error \"$(tail -n 1 agent.log)\"
                                                      … and what became of it
   siftd judge < result.json | siftd breaker record --task 42
-  siftd breaker reset fix                            go on after it was mended; --all resets every one
+  siftd breaker reset fix                            go on after it was fixed; --all resets every one
 
 `check` exits with 0 when it is closed, 10 half open (a warning, or the probe after the cooldown), 11 open.")]
 pub struct BreakerArgs {
@@ -95,7 +95,7 @@ pub struct RecordArgs {
     /// The signature of its error, 32 hex digits. Repeatable.
     #[arg(long, value_name = "SIG", conflicts_with = "success", requires = "how")]
     pub signature: Vec<String>,
-    /// Trying again can mend it: it counts with all others of that kind.
+    /// Trying again can help: it counts with all others of that kind.
     #[arg(long, conflicts_with_all = ["success", "fatal"], requires = "how")]
     pub transient: bool,
     /// Nothing can go on: it opens at once.

@@ -33,14 +33,14 @@ pub struct ExecArgs {
     /// Append the records of errors, retries and the exit.
     #[arg(long, value_name = "FILE")]
     pub events: Option<PathBuf>,
-    /// Write what is needed to mend it, as `siftd digest` does.
+    /// Write a summary of the errors for whoever fixes them, as `siftd digest` does.
     #[arg(long, value_name = "FILE")]
     pub digest: Option<PathBuf>,
     /// Form of the digest.
     #[arg(long, value_enum, value_name = "FORMAT", requires = "digest")]
     pub digest_format: Option<DigestFormat>,
     /// Most characters of the digest, 100 to 10,000,000.
-    #[arg(long, value_name = "N", default_value_t = 500, value_parser = max_chars())]
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = max_chars(), requires = "digest")]
     pub max_chars: usize,
     /// Exit with 65 where the command exits with 0 although stderr holds a real error.
     #[arg(long)]
@@ -48,38 +48,39 @@ pub struct ExecArgs {
     /// Exit with 1 where the command exits with 0 although an error is this severe or worse.
     #[arg(long, value_name = "SEVERITY", value_parser = severity())]
     pub fail_on: Option<Severity>,
-    /// Run a command for each blocking error, with its record on stdin. Words and quotes are read as a shell does, no more.
+    /// Run a command for each blocking error, with its record on stdin; at the end, siftd waits up to 30 s for those that
+    /// still run. Words and quotes are read as a shell does, no more.
     #[arg(long, value_name = "COMMAND")]
     pub on_blocking: Option<String>,
     /// Keep the output of a run that failed for good, both ends of it, in a folder.
     #[arg(long, value_name = "FOLDER")]
     pub keep_output: Option<PathBuf>,
-    /// Try again what can be mended by trying again; without N as often as the configuration says. A file on stdin is rewound;
+    /// Try again if trying again can help; without N as often as the configuration says. A file on stdin is rewound;
     /// a pipe of which the command may have read something is no second time the same, so there is no retry.
     #[arg(long, value_name = "N", num_args = 0..=1, value_parser = clap::value_parser!(u32).range(..=1000))]
     pub retries: Option<Option<u32>>,
     /// Pause before the first retry, doubled for each further one [default: 1s].
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = duration, requires = "retries")]
     pub base_delay: Option<Duration>,
     /// The longest pause [default: 30s].
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = duration, requires = "retries")]
     pub max_delay: Option<Duration>,
     /// The longest pause where the failure says when to try again; for a later time it gives up at once [default: 10m].
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = duration, requires = "retries")]
     pub max_reset_wait: Option<Duration>,
     /// End a run, and all that it has started, after so long; 0s: no limit.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub timeout: Option<Duration>,
     /// What does not end within it after SIGTERM gets SIGKILL.
-    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "5s")]
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "5s", requires = "timeout")]
     pub kill_after: Duration,
-    /// Retry for this reason, too, such as timed_out. Repeatable.
-    #[arg(long, value_name = "REASON", value_delimiter = ',')]
+    /// With --retries: retry for this reason, too, such as timed_out. Repeatable.
+    #[arg(long, value_name = "REASON", value_delimiter = ',', requires = "retries")]
     pub retry_on: Vec<String>,
     /// Which task this is; stands in the verdict, and in the records of retries and of the exit.
     #[arg(long, value_name = "ID")]
     pub task: Option<String>,
-    /// Ask this breaker before: while it is open nothing runs, and the exit code is 11. Tell it after how the run went.
+    /// Run the command only if this breaker is not open; if it is, the exit code is 11. The breaker then learns how the run went.
     #[arg(long, value_name = "NAME")]
     pub breaker: Option<String>,
     /// Folder of the state with the breaker and the history of errors, instead of the configuration's.

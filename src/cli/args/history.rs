@@ -17,7 +17,7 @@ use super::words::duration;
   siftd history diff --since yesterday     what is new, what came back, what is gone
   siftd history list --sort count --limit 10
   siftd history show 69366e                all that is known of one error
-  siftd history resolve 69366e             it is mended: should it come again, it is `regressed`
+  siftd history resolve 69366e             it is fixed: should it come again, it is `regressed`
   siftd history mute 69366e --for 7d       leave it out of lists
   siftd history trend --days 14
 
@@ -99,7 +99,7 @@ pub enum HistoryCommand {
         /// Its signature.
         signature: String,
     },
-    /// Say that an error is mended: it leaves the list, and is `regressed` when it comes again
+    /// Say that an error is fixed: it leaves the list, and is `regressed` when it comes again
     Resolve {
         /// Signatures.
         #[arg(required = true)]

@@ -54,7 +54,10 @@ const EXAMPLES: &str = "Examples:
   siftd explain build.log:118               why a line is, or is not, an error
 
 Exit codes: 0 done; 1 what --fail-on asked for, or what a --baseline lacks; 2 usage, configuration, or unreadable input;
-exec has the command's, and 125 for usage.";
+exec has the command's, and 125 for usage.
+
+Environment: NO_COLOR, if not empty, turns colours off; SIFTD_LOG (error, warn, info, debug, trace, off) chooses which
+messages `siftd run` writes to stderr, at first those from warn on.";
 
 /// When to use colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -77,7 +80,7 @@ pub enum Command {
     Run(RunArgs),
     /// Run a command as if siftd were not there, find its errors, retry what can be retried
     Exec(Box<ExecArgs>),
-    /// Sum up the errors of a log for whoever is to mend them
+    /// Sum up the errors of a log for whoever is to fix them
     Digest(DigestArgs),
     /// Judge finished results, one JSON object a line of stdin
     Judge(JudgeArgs),

@@ -11,6 +11,7 @@ use super::{FormArgs, ReadMode};
 #[command(after_help = "Examples:
   siftd replay app.log --rules new.toml                       against the rules without it
   siftd replay 'logs/*.log' --rules new/ --against old/       two folders of rules
+  siftd replay app.log --config new.toml                      against the installed configuration, or the defaults
   siftd replay app.log --config new.toml --against-config siftd.toml
 
 + an event appears, - one vanishes, ~ one changes. Both sets are added to the built-in rules, as `siftd scan --rules` does.")]
@@ -24,7 +25,8 @@ pub struct ReplayArgs {
     /// The old rules; without them the built-in ones alone, and those of the configuration. Repeatable.
     #[arg(long, value_name = "OLD")]
     pub against: Vec<PathBuf>,
-    /// Configuration with the new rules and patterns; it holds for both unless --against-config is given.
+    /// Configuration with the new rules and patterns. Alone, it is compared with the one that is installed, or the defaults;
+    /// with --rules or --against it holds for both, unless --against-config is given.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Configuration with the old ones.

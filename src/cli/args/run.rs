@@ -15,8 +15,10 @@ use super::{ReadingArgs, SetupArgs};
   siftd run --config siftd.toml --dry-run             what would be followed, and from where
 
 With sources of a configuration, or with --state-dir, it keeps positions: after any end it goes on where it was.
-SIGINT or SIGTERM ends it: what was read is written first. SIGHUP reads the configuration anew; where there is
-none it ends it, too. SIGUSR1 opens the output files anew.")]
+SIGINT or SIGTERM ends it: what was read is written first. SIGHUP reads the configuration again; where there is
+none it ends it, too. SIGUSR1 opens the output files again.
+
+Environment: SIFTD_LOG (error, warn, info, debug, trace, off) chooses which messages go to stderr, at first those from warn on.")]
 pub struct RunArgs {
     /// File or glob to follow from its beginning; - for stdin. Repeatable.
     #[arg(long, value_name = "GLOB")]

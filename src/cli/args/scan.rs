@@ -74,7 +74,10 @@ pub struct ReadingArgs {
   siftd scan --exclude '*.gz' --exclude node_modules --output errors.ndjson logs
   siftd scan --format ndjson app.log | jq -r .text
   siftd scan --new-only --baseline main.ndjson build.log
-                                                  exit 1 only for errors that main did not have")]
+                                                  exit 1 only for errors that main did not have
+
+Exit codes: 0 done; 1 what --fail-on asked for, or what a --baseline lacks; 2 usage, configuration, or an input that was not
+read in full, even if an error was found, too.")]
 pub struct ScanArgs {
     /// Files, globs, folders, or - for stdin; stdin if it is a pipe and nothing is named.
     #[arg(value_name = "FILE")]
@@ -84,10 +87,11 @@ pub struct ScanArgs {
     pub format: Option<Format>,
     #[command(flatten)]
     pub reading: ReadingArgs,
-    /// Write to a file instead of stdout; it is overwritten.
+    /// Write to a file instead of stdout; it is overwritten, but not if no input can be read.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Leave out these files and folders, by name (`*.gz`, `node_modules`) or by path (`logs/old/*.log`). Repeatable.
+    /// Leave out these files and folders, by name (`*.gz`, `node_modules`) or by path (`logs/old/*.log`); a path is compared
+    /// with the names as they are given and found, from their start on (`**/old/*.log` at any depth). Repeatable.
     #[arg(long, value_name = "GLOB", value_parser = Exclude::parse)]
     pub exclude: Vec<Exclude>,
     /// Only these categories.

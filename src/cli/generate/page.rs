@@ -34,17 +34,19 @@ fn part(text: &str, heading: &str) -> Option<std::ops::Range<usize>> {
 
 /// Returns the sections for what follows the options in the help, in the order that man-pages(7) gives.
 fn sections(extra: &str) -> String {
-    let (mut status, mut notes, mut examples) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut status, mut environment, mut notes, mut examples) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for paragraph in extra.split("\n\n") {
         if let Some(lines) = paragraph.strip_prefix("Examples:\n").or_else(|| paragraph.strip_prefix("Example:\n")) {
             examples.push(format!(".nf\n{}.fi\n", escaped(lines)));
         } else if let Some(codes) = paragraph.strip_prefix("Exit codes: ") {
             status.push(escaped(codes));
+        } else if let Some(variables) = paragraph.strip_prefix("Environment: ") {
+            environment.push(escaped(variables));
         } else {
             notes.push(escaped(paragraph));
         }
     }
-    let all = [("EXIT STATUS", status), ("NOTES", notes), ("EXAMPLES", examples)];
+    let all = [("EXIT STATUS", status), ("ENVIRONMENT", environment), ("NOTES", notes), ("EXAMPLES", examples)];
     all.iter().filter(|(_, parts)| !parts.is_empty()).map(|(heading, parts)| format!(".SH \"{heading}\"\n{}", parts.join(".PP\n"))).collect()
 }
 

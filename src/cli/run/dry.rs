@@ -91,6 +91,7 @@ fn followed(follower: &Follower, mode: Mode) -> String {
             let left = size - from;
             let place = match (from, left) {
                 (0, _) => "from its beginning".to_owned(),
+                (_, 0) if mark.read >= from => format!("read to its end, byte {from}"),
                 (_, 0) => "from its end".to_owned(),
                 _ => format!("from byte {from}"),
             };

@@ -156,12 +156,19 @@ impl<'a> Reading<'a> {
             let space = &mut space[..room];
             let read = if opened.live { input::retried(&mut opened.bytes, &mut *space) } else { input::fill(&mut opened.bytes, &mut *space) };
             match read {
-                Ok(0) => break,
+                Ok(0) => {
+                    // An empty input is read, too.
+                    self.job.written(self.job.order.begin())?;
+                    break;
+                }
                 Ok(count) if is_beginning => {
                     let block = space[..count].to_vec();
                     let is_whole = if opened.live { opened.is_whole(count) } else { count < room };
-                    if std::mem::take(&mut self.is_unseen) && !self.accepts(&block, is_whole, opened.live) {
-                        return Ok(Vec::new());
+                    if std::mem::take(&mut self.is_unseen) {
+                        if !self.accepts(&block, is_whole, opened.live) {
+                            return Ok(Vec::new());
+                        }
+                        self.job.written(self.job.order.begin())?;
                     }
                     self.begin(&block, totals)?;
                 }

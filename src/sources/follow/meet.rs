@@ -180,7 +180,8 @@ impl Follower {
         self.index.by_node.insert((mark.node.dev, mark.node.ino), id);
         self.index.by_path.insert(path.to_owned(), id);
         self.said_no_more(path);
-        tracing::info!("{}: is followed from byte {}", self.specs[spec].shown(path).escape_debug(), mark.read);
+        let counted = if mark.start > mark.read { ", what is before is only counted" } else { "" };
+        tracing::info!("{}: is followed from byte {}{counted}", self.specs[spec].shown(path).escape_debug(), mark.read.max(mark.start));
         let is_open = reader.is_open();
         self.descriptors.open += usize::from(is_open);
         let file = Followed {

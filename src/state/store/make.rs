@@ -77,7 +77,7 @@ fn blank(path: &Path, new: &Path) -> Result<(), StoreError> {
 }
 
 fn lock(path: &Path, patience: Duration) -> Result<File, StoreError> {
-    let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(|error| fault(path, &error))?;
+    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path).map_err(|error| fault(path, &error))?;
     let until = Instant::now() + patience;
     loop {
         match file.try_lock() {
