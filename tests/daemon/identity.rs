@@ -514,6 +514,56 @@ fn rule_5_equal_heads_stay_two_files() {
 
 /// A log that starts like another log did before that one was truncated: its program prints the same banner.
 #[test]
+/// Nothing of the original is known before its first turn ends, nor before the first one since it was cut. The copy
+/// may hold what that turn has read; if the original was cut before that, the copy alone holds it.
+#[test]
+fn rule_5_a_copy_that_is_made_during_a_first_turn_is_read_once() {
+    for (was_cut, is_read) in [(false, true), (false, false), (true, true), (true, false)] {
+        let mut world = World::new(&["logs/*"]);
+        world.append("a.log", &if was_cut { error("before") } else { String::new() });
+        let mut rig = Rig::start(&world);
+        rig.settle(&world);
+        if was_cut {
+            world.copytruncate("a.log", "a.log.2");
+            rig.settle(&world);
+        }
+        world.append("a.log", &(error("one") + &error("two")));
+        rig.look(&world);
+        let job = rig.follower.next_job().unwrap();
+        let early = is_read.then(|| rig.read_for(&job, &world));
+        world.copytruncate("a.log", "a.log.1");
+        rig.look(&world);
+        let turn = early.unwrap_or_else(|| rig.read_for(&job, &world));
+        rig.end(&job, turn, &world);
+        rig.wait(&mut world);
+        world.append("a.log", &error("three"));
+        rig.wait(&mut world);
+        let wanted = if was_cut { &["before", "one", "three", "two"][..] } else { &["one", "three", "two"] };
+        assert_eq!(sorted(&world), wanted, "{was_cut} {is_read}");
+    }
+}
+
+/// The copy is noticed before the original is known to have changed.
+#[test]
+fn rule_5_a_copy_that_is_met_before_a_first_turn_is_read_once() {
+    for is_read in [true, false] {
+        let mut world = World::new(&["logs/*"]);
+        world.append("a.log", "");
+        let mut rig = Rig::start(&world);
+        rig.settle(&world);
+        world.append("a.log", &(error("one") + &error("two")));
+        fs::copy(world.path("a.log"), world.path("a.log.1")).unwrap();
+        rig.follower.changed(&[world.path("a.log.1")].into(), true, world.now);
+        if is_read {
+            rig.follower.changed(&[world.path("a.log")].into(), false, world.now);
+            while rig.turn(&world) {}
+        }
+        fs::OpenOptions::new().write(true).open(world.path("a.log")).unwrap().set_len(0).unwrap();
+        rig.wait(&mut world);
+        assert_eq!(sorted(&world), ["one", "two"], "{is_read}");
+    }
+}
+
 fn rule_5_what_begins_as_another_file_did_is_read_behind_that() {
     let banner = "starting version 7 with the usual settings, which take a line of their own\n".repeat(4);
     for (name, is_met) in [("zebra.log", true), ("zebra.log", false), ("a-zebra.log", true), ("a-zebra.log", false)] {

@@ -60,9 +60,9 @@ impl Follower {
         for id in self.beside(index, path) {
             let Some(live) = self.files.get(&id) else { continue };
             let of_it = held.filter(|held| held.uid == live.uid);
-            // Nothing is known of the original yet; its first turn reads what the copy holds.
-            let is_under_way = live.mark.read == 0 && self.turns.is_running(id) && of_it.is_some_and(|held| is_young(&held));
-            let found = if is_under_way { of_it.map(|held| held.equal) } else { self.copied(index, live, (file, *size), of_it) };
+            // Nothing is known of the original yet; its first turn, or its first one since it was cut, may read what the copy holds.
+            let is_under_way = live.mark.read == 0 && self.turns.is_running(id) && of_it.is_none_or(|held| is_young(&held));
+            let found = if is_under_way { Some(of_it.map_or(0, |held| held.equal)) } else { self.copied(index, live, (file, *size), of_it) };
             if let Some(equal) = found {
                 let since = of_it.map_or(now, |held| held.since);
                 self.held.insert(path.to_owned(), Held { uid: live.uid, generation: live.mark.generation, equal, since });
@@ -86,12 +86,15 @@ impl Follower {
         if size == 0 {
             return Some(0);
         }
-        if live.mark.read == 0 && held.is_none() {
+        // Files that are there at a start are all met before their first turns; none is held for another one's.
+        let is_unread = live.mark.read == 0;
+        if is_unread && held.is_none() && !self.start.begun {
             return None;
         }
         let (other, _, length) = open::open(&live.names.path, &self.specs[index].trust(&live.names.path)).ok()?;
         if size <= length && content::is_prefix(file, &other, size).unwrap_or_default() {
-            return Some(size);
+            // If the original is cut before anything of it is read, the copy is all that is left, so it proves nothing yet.
+            return Some(if is_unread { 0 } else { size });
         }
         let holds = |known: Content| size >= known.read && content::is_same(file, known).unwrap_or_default();
         let equal = held.map(|held| held.equal).filter(|equal| *equal > 0).or_else(|| holds(live.mark.content()).then_some(live.mark.read));
