@@ -178,6 +178,41 @@ fn copytruncate_while_nobody_looks() {
     rotated_while_nobody_looks(|world| world.copytruncate("a.log", "a.log.1"));
 }
 
+/// In whatever order the names are met, the copy is not read before its original; nor if that has been renamed since.
+#[test]
+fn copytruncate_and_a_rename_while_nobody_looks() {
+    let lines = "all is well\n".repeat(40);
+    for (first, is_renamed, has_heir, text) in [
+        ("logs/a.log.1", false, false, ""),
+        ("logs/a.log", false, false, ""),
+        ("logs/a.log.1", true, false, ""),
+        ("logs/a.log.3", true, false, ""),
+        ("logs/a.log.1", true, true, ""),
+        ("logs/a.log.3", true, true, ""),
+        ("logs/a.log.1", true, true, &lines),
+        ("logs/a.log.3", true, true, &lines),
+    ] {
+        let mut world = World::new(&[first, "logs/a.log*"]);
+        world.append("a.log", &error("one"));
+        let mut rig = Rig::start(&world);
+        rig.settle(&world);
+        drop(rig);
+        world.append("a.log", &error("two"));
+        world.copytruncate("a.log", "a.log.1");
+        world.append("a.log", &(error("three") + text));
+        if is_renamed {
+            world.rename("a.log", "a.log.3");
+        }
+        let name = if has_heir || !is_renamed { "a.log" } else { "a.log.3" };
+        world.append(name, &error("four"));
+        // The last start finds all of them under the names that they have already.
+        for _ in 0..2 {
+            play(&mut world);
+        }
+        assert_eq!(sorted(&world), ["four", "one", "three", "two"], "{first} {is_renamed} {has_heir} {}", text.len());
+    }
+}
+
 #[test]
 fn copytruncate_the_rest_is_read_from_the_copy() {
     let (mut world, mut rig) = one_is_read();
@@ -479,41 +514,6 @@ fn rule_5_a_copy_that_is_met_empty_is_not_read_again() {
     }
 }
 
-#[test]
-fn rule_5_an_empty_file_that_is_no_copy_is_followed() {
-    let mut world = World::new(&["logs/*"]);
-    world.append("a.log", &error("one"));
-    let mut rig = Rig::start(&world);
-    rig.settle(&world);
-    world.append("a.log.err", "");
-    world.append("a.log.out", "");
-    rig.settle(&world);
-    world.append("a.log.err", &error("two"));
-    rig.settle(&world);
-    assert_eq!(rig.read().keys().collect::<Vec<_>>(), ["a.log", "a.log.err"]);
-    world.pass(60 * SECOND);
-    rig.wait(&mut world);
-    assert_eq!(rig.read().len(), 3, "nobody fills it any more");
-    assert_eq!(sorted(&world), ["one", "two"]);
-}
-
-#[test]
-fn rule_5_equal_heads_stay_two_files() {
-    let mut world = World::new(&["logs/*.log"]);
-    let banner = "starting version 7 with the usual settings, which take a line of their own\n".repeat(80);
-    world.append("a.log", &(banner.clone() + &error("of a")));
-    world.append("a-2.log", &(banner.clone() + &error("of the second")));
-    let mut rig = Rig::start(&world);
-    rig.settle(&world);
-    world.append("a-3.log", &banner);
-    rig.settle(&world);
-    world.append("a-3.log", &error("of the third"));
-    rig.wait(&mut world);
-    assert_eq!(sorted(&world), ["of a", "of the second", "of the third"]);
-}
-
-/// A log that starts like another log did before that one was truncated: its program prints the same banner.
-#[test]
 /// Nothing of the original is known before its first turn ends, nor before the first one since it was cut. The copy
 /// may hold what that turn has read; if the original was cut before that, the copy alone holds it.
 #[test]
@@ -564,6 +564,41 @@ fn rule_5_a_copy_that_is_met_before_a_first_turn_is_read_once() {
     }
 }
 
+#[test]
+fn rule_5_an_empty_file_that_is_no_copy_is_followed() {
+    let mut world = World::new(&["logs/*"]);
+    world.append("a.log", &error("one"));
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    world.append("a.log.err", "");
+    world.append("a.log.out", "");
+    rig.settle(&world);
+    world.append("a.log.err", &error("two"));
+    rig.settle(&world);
+    assert_eq!(rig.read().keys().collect::<Vec<_>>(), ["a.log", "a.log.err"]);
+    world.pass(60 * SECOND);
+    rig.wait(&mut world);
+    assert_eq!(rig.read().len(), 3, "nobody fills it any more");
+    assert_eq!(sorted(&world), ["one", "two"]);
+}
+
+#[test]
+fn rule_5_equal_heads_stay_two_files() {
+    let mut world = World::new(&["logs/*.log"]);
+    let banner = "starting version 7 with the usual settings, which take a line of their own\n".repeat(80);
+    world.append("a.log", &(banner.clone() + &error("of a")));
+    world.append("a-2.log", &(banner.clone() + &error("of the second")));
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    world.append("a-3.log", &banner);
+    rig.settle(&world);
+    world.append("a-3.log", &error("of the third"));
+    rig.wait(&mut world);
+    assert_eq!(sorted(&world), ["of a", "of the second", "of the third"]);
+}
+
+/// A log that starts like another log did before that one was truncated: its program prints the same banner.
+#[test]
 fn rule_5_what_begins_as_another_file_did_is_read_behind_that() {
     let banner = "starting version 7 with the usual settings, which take a line of their own\n".repeat(4);
     for (name, is_met) in [("zebra.log", true), ("zebra.log", false), ("a-zebra.log", true), ("a-zebra.log", false)] {

@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::path::Path;
 
+use super::moved::Stranger;
 use super::{FileId, Followed, Follower};
 use crate::core::event::Timestamp;
 use crate::delivery::{Content, Mark, Node, Uid};
@@ -30,7 +31,7 @@ pub(super) struct Held {
 }
 
 /// The result of checking whether a new file is a copy.
-pub(super) enum Copy {
+enum Copy {
     /// A file of its own.
     No,
     /// So far it is equal to the beginning of another file; check again.
@@ -40,8 +41,22 @@ pub(super) enum Copy {
 }
 
 impl Follower {
+    /// Returns the new file, unless it is, or may be, a copy of a followed one.
+    pub(super) fn unless_copy(&mut self, stranger: Stranger, now: Timestamp) -> Option<Stranger> {
+        let node = stranger.opened.1;
+        if self.index.by_node.contains_key(&(node.dev, node.ino)) {
+            return Some(stranger);
+        }
+        match self.judge_copy(stranger.spec, &stranger.path, &stranger.opened, now) {
+            Copy::No => return Some(stranger),
+            Copy::Perhaps => {}
+            Copy::Yes(start) => self.begin(stranger, start, now),
+        }
+        None
+    }
+
     /// Checks whether a new file is a copy of a followed one, or is becoming one: while it is equal to the beginning of that file, it holds nothing new.
-    pub(super) fn judge_copy(&mut self, index: usize, path: &Path, (file, _, size): &(File, Node, u64), now: Timestamp) -> Copy {
+    fn judge_copy(&mut self, index: usize, path: &Path, (file, _, size): &(File, Node, u64), now: Timestamp) -> Copy {
         let is_young = |held: &Held| now.0 - held.since.0 < MAX_EMPTY_US;
         if *size == 0
             && let Some(held) = self.held.get(path)
@@ -74,7 +89,8 @@ impl Follower {
 
     /// Returns the followed files that this may be a copy of, judging by its name; the most similar name first.
     fn beside(&self, index: usize, path: &Path) -> Vec<FileId> {
-        let is_beside = |file: &Followed| file.spec == index && file.life.retired.is_none() && file.names.path != path && is_related(&file.names.path, path);
+        let is_named = |file: &Followed| is_related(&file.names.path, path) || is_related(&file.names.met_as, path);
+        let is_beside = |file: &Followed| file.spec == index && file.life.retired.is_none() && file.names.path != path && is_named(file);
         let mut beside: Vec<(usize, FileId)> =
             self.files.iter().filter(|(_, file)| is_beside(file)).map(|(id, file)| (file.names.path.as_os_str().len(), *id)).collect();
         beside.sort_unstable_by(|one, other| other.cmp(one));
@@ -121,12 +137,12 @@ impl Follower {
     /// Returns how much of a file was read as the previous generation of another one. A larger file proves no more than
     /// that: its later bytes may be new. If not even the names are those of a copy, all of it must have been read.
     fn old_copy(&self, index: usize, path: &Path, file: &File, size: u64) -> Option<u64> {
-        let followed = self.files.values().filter(|file| file.spec == index && file.names.path != path).map(|file| &file.mark);
-        let known = self.known.of_source(&self.specs[index].name).map(|known| &known.mark);
+        let followed = self.files.values().filter(|file| file.spec == index && file.names.path != path).map(|file| (&file.mark, &file.names.met_as));
+        let known = self.known.of_source(&self.specs[index].name).map(|known| (&known.mark, &known.mark.path));
         let is_all = |mark: &Mark, old: &Content| mark.path.parent() == path.parent() && old.read >= MIN_COPY_BYTES && old.read == size;
-        let old = followed.chain(known).filter_map(|mark| {
+        let old = followed.chain(known).filter_map(|(mark, met_as)| {
             let old = mark.previous.filter(|old| (1..=size).contains(&old.read))?;
-            let is_near = is_related(&mark.path, path) || is_all(mark, &old);
+            let is_near = is_related(&mark.path, path) || is_related(met_as, path) || is_all(mark, &old);
             (is_near && content::is_same(file, old).unwrap_or_default()).then_some(old.read)
         });
         old.max()
