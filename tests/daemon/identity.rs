@@ -178,6 +178,41 @@ fn copytruncate_while_nobody_looks() {
     rotated_while_nobody_looks(|world| world.copytruncate("a.log", "a.log.1"));
 }
 
+/// In whatever order the names are met, the copy is not read before its original; nor if that has been renamed since.
+#[test]
+fn copytruncate_and_a_rename_while_nobody_looks() {
+    let lines = "all is well\n".repeat(40);
+    for (first, is_renamed, has_heir, text) in [
+        ("logs/a.log.1", false, false, ""),
+        ("logs/a.log", false, false, ""),
+        ("logs/a.log.1", true, false, ""),
+        ("logs/a.log.3", true, false, ""),
+        ("logs/a.log.1", true, true, ""),
+        ("logs/a.log.3", true, true, ""),
+        ("logs/a.log.1", true, true, &lines),
+        ("logs/a.log.3", true, true, &lines),
+    ] {
+        let mut world = World::new(&[first, "logs/a.log*"]);
+        world.append("a.log", &error("one"));
+        let mut rig = Rig::start(&world);
+        rig.settle(&world);
+        drop(rig);
+        world.append("a.log", &error("two"));
+        world.copytruncate("a.log", "a.log.1");
+        world.append("a.log", &(error("three") + text));
+        if is_renamed {
+            world.rename("a.log", "a.log.3");
+        }
+        let name = if has_heir || !is_renamed { "a.log" } else { "a.log.3" };
+        world.append(name, &error("four"));
+        // The last start finds all of them under the names that they have already.
+        for _ in 0..2 {
+            play(&mut world);
+        }
+        assert_eq!(sorted(&world), ["four", "one", "three", "two"], "{first} {is_renamed} {has_heir} {}", text.len());
+    }
+}
+
 #[test]
 fn copytruncate_the_rest_is_read_from_the_copy() {
     let (mut world, mut rig) = one_is_read();
@@ -476,6 +511,56 @@ fn rule_5_a_copy_that_is_met_empty_is_not_read_again() {
         }
         rig.wait(&mut world);
         assert_eq!(sorted(&world), ["before 1", "before 2", "before 3", "one", "two"], "{is_read}");
+    }
+}
+
+/// Nothing of the original is known before its first turn ends, nor before the first one since it was cut. The copy
+/// may hold what that turn has read; if the original was cut before that, the copy alone holds it.
+#[test]
+fn rule_5_a_copy_that_is_made_during_a_first_turn_is_read_once() {
+    for (was_cut, is_read) in [(false, true), (false, false), (true, true), (true, false)] {
+        let mut world = World::new(&["logs/*"]);
+        world.append("a.log", &if was_cut { error("before") } else { String::new() });
+        let mut rig = Rig::start(&world);
+        rig.settle(&world);
+        if was_cut {
+            world.copytruncate("a.log", "a.log.2");
+            rig.settle(&world);
+        }
+        world.append("a.log", &(error("one") + &error("two")));
+        rig.look(&world);
+        let job = rig.follower.next_job().unwrap();
+        let early = is_read.then(|| rig.read_for(&job, &world));
+        world.copytruncate("a.log", "a.log.1");
+        rig.look(&world);
+        let turn = early.unwrap_or_else(|| rig.read_for(&job, &world));
+        rig.end(&job, turn, &world);
+        rig.wait(&mut world);
+        world.append("a.log", &error("three"));
+        rig.wait(&mut world);
+        let wanted = if was_cut { &["before", "one", "three", "two"][..] } else { &["one", "three", "two"] };
+        assert_eq!(sorted(&world), wanted, "{was_cut} {is_read}");
+    }
+}
+
+/// The copy is noticed before the original is known to have changed.
+#[test]
+fn rule_5_a_copy_that_is_met_before_a_first_turn_is_read_once() {
+    for is_read in [true, false] {
+        let mut world = World::new(&["logs/*"]);
+        world.append("a.log", "");
+        let mut rig = Rig::start(&world);
+        rig.settle(&world);
+        world.append("a.log", &(error("one") + &error("two")));
+        fs::copy(world.path("a.log"), world.path("a.log.1")).unwrap();
+        rig.follower.changed(&[world.path("a.log.1")].into(), true, world.now);
+        if is_read {
+            rig.follower.changed(&[world.path("a.log")].into(), false, world.now);
+            while rig.turn(&world) {}
+        }
+        fs::OpenOptions::new().write(true).open(world.path("a.log")).unwrap().set_len(0).unwrap();
+        rig.wait(&mut world);
+        assert_eq!(sorted(&world), ["one", "two"], "{is_read}");
     }
 }
 

@@ -20,7 +20,7 @@ use siftd::sinks::file::{Options, Output};
 use siftd::sinks::{OutboxReader, Sink, Step, notice};
 use siftd::sources::discover::{Spec, Start};
 use siftd::sources::follow::{Follower, Job, Known, OwnOutputs, lock};
-use siftd::sources::reader::Space;
+use siftd::sources::reader::{Space, Turn};
 use siftd::state::committer::Committer;
 use siftd::state::ledger;
 use siftd::state::outbox::{Next, Outbox};
@@ -238,14 +238,23 @@ impl Rig {
 
     /// Takes the turn of a job that was handed out.
     pub fn take(&mut self, job: &Job, world: &World) {
+        let turn = self.read_for(job, world);
+        self.end(job, turn, world);
+    }
+
+    /// Reads for a job; the follower does not know of it until the turn ends.
+    pub fn read_for(&mut self, job: &Job, world: &World) -> Turn {
         let mut reader = lock(&job.reader);
-        let mut turn = if job.last { reader.finish(&mut self.space, world.now) } else { reader.turn(&mut self.space, world.now) };
-        drop(reader);
+        if job.last { reader.finish(&mut self.space, world.now) } else { reader.turn(&mut self.space, world.now) }
+    }
+
+    /// Ends the turn of a job.
+    pub fn end(&mut self, job: &Job, mut turn: Turn, world: &World) {
         if turn.bytes > 0 {
             self.talked.push((job.uid, job.label.clone()));
         }
         let events = std::mem::take(&mut turn.events);
-        let sent = siftd::sources::reader::Turn { events, notices: std::mem::take(&mut turn.notices), mark: turn.mark.clone(), ..Default::default() };
+        let sent = Turn { events, notices: std::mem::take(&mut turn.notices), mark: turn.mark.clone(), ..Default::default() };
         self.pending.extend(self.writer.batch(job.uid, &job.label, sent).map(|batch| Batch { at: world.now, ..batch }));
         self.follower.done(job.id, &turn, None, world.now);
     }

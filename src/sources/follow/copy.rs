@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::path::Path;
 
+use super::moved::Stranger;
 use super::{FileId, Followed, Follower};
 use crate::core::event::Timestamp;
 use crate::delivery::{Content, Mark, Node, Uid};
@@ -30,7 +31,7 @@ pub(super) struct Held {
 }
 
 /// The result of checking whether a new file is a copy.
-pub(super) enum Copy {
+enum Copy {
     /// A file of its own.
     No,
     /// So far it is equal to the beginning of another file; check again.
@@ -40,8 +41,22 @@ pub(super) enum Copy {
 }
 
 impl Follower {
+    /// Returns the new file, unless it is, or may be, a copy of a followed one.
+    pub(super) fn unless_copy(&mut self, stranger: Stranger, now: Timestamp) -> Option<Stranger> {
+        let node = stranger.opened.1;
+        if self.index.by_node.contains_key(&(node.dev, node.ino)) {
+            return Some(stranger);
+        }
+        match self.judge_copy(stranger.spec, &stranger.path, &stranger.opened, now) {
+            Copy::No => return Some(stranger),
+            Copy::Perhaps => {}
+            Copy::Yes(start) => self.begin(stranger, start, now),
+        }
+        None
+    }
+
     /// Checks whether a new file is a copy of a followed one, or is becoming one: while it is equal to the beginning of that file, it holds nothing new.
-    pub(super) fn judge_copy(&mut self, index: usize, path: &Path, (file, _, size): &(File, Node, u64), now: Timestamp) -> Copy {
+    fn judge_copy(&mut self, index: usize, path: &Path, (file, _, size): &(File, Node, u64), now: Timestamp) -> Copy {
         let is_young = |held: &Held| now.0 - held.since.0 < MAX_EMPTY_US;
         if *size == 0
             && let Some(held) = self.held.get(path)
@@ -60,9 +75,9 @@ impl Follower {
         for id in self.beside(index, path) {
             let Some(live) = self.files.get(&id) else { continue };
             let of_it = held.filter(|held| held.uid == live.uid);
-            // Nothing is known of the original yet; its first turn reads what the copy holds.
-            let is_under_way = live.mark.read == 0 && self.turns.is_running(id) && of_it.is_some_and(|held| is_young(&held));
-            let found = if is_under_way { of_it.map(|held| held.equal) } else { self.copied(index, live, (file, *size), of_it) };
+            // Nothing is known of the original yet; its first turn, or its first one since it was cut, may read what the copy holds.
+            let is_under_way = live.mark.read == 0 && self.turns.is_running(id) && of_it.is_none_or(|held| is_young(&held));
+            let found = if is_under_way { Some(of_it.map_or(0, |held| held.equal)) } else { self.copied(index, live, (file, *size), of_it) };
             if let Some(equal) = found {
                 let since = of_it.map_or(now, |held| held.since);
                 self.held.insert(path.to_owned(), Held { uid: live.uid, generation: live.mark.generation, equal, since });
@@ -74,7 +89,8 @@ impl Follower {
 
     /// Returns the followed files that this may be a copy of, judging by its name; the most similar name first.
     fn beside(&self, index: usize, path: &Path) -> Vec<FileId> {
-        let is_beside = |file: &Followed| file.spec == index && file.life.retired.is_none() && file.names.path != path && is_related(&file.names.path, path);
+        let is_named = |file: &Followed| is_related(&file.names.path, path) || is_related(&file.names.met_as, path);
+        let is_beside = |file: &Followed| file.spec == index && file.life.retired.is_none() && file.names.path != path && is_named(file);
         let mut beside: Vec<(usize, FileId)> =
             self.files.iter().filter(|(_, file)| is_beside(file)).map(|(id, file)| (file.names.path.as_os_str().len(), *id)).collect();
         beside.sort_unstable_by(|one, other| other.cmp(one));
@@ -86,12 +102,15 @@ impl Follower {
         if size == 0 {
             return Some(0);
         }
-        if live.mark.read == 0 && held.is_none() {
+        // Files that are there at a start are all met before their first turns; none is held for another one's.
+        let is_unread = live.mark.read == 0;
+        if is_unread && held.is_none() && !self.start.begun {
             return None;
         }
         let (other, _, length) = open::open(&live.names.path, &self.specs[index].trust(&live.names.path)).ok()?;
         if size <= length && content::is_prefix(file, &other, size).unwrap_or_default() {
-            return Some(size);
+            // If the original is cut before anything of it is read, the copy is all that is left, so it proves nothing yet.
+            return Some(if is_unread { 0 } else { size });
         }
         let holds = |known: Content| size >= known.read && content::is_same(file, known).unwrap_or_default();
         let equal = held.map(|held| held.equal).filter(|equal| *equal > 0).or_else(|| holds(live.mark.content()).then_some(live.mark.read));
@@ -118,12 +137,12 @@ impl Follower {
     /// Returns how much of a file was read as the previous generation of another one. A larger file proves no more than
     /// that: its later bytes may be new. If not even the names are those of a copy, all of it must have been read.
     fn old_copy(&self, index: usize, path: &Path, file: &File, size: u64) -> Option<u64> {
-        let followed = self.files.values().filter(|file| file.spec == index && file.names.path != path).map(|file| &file.mark);
-        let known = self.known.of_source(&self.specs[index].name).map(|known| &known.mark);
+        let followed = self.files.values().filter(|file| file.spec == index && file.names.path != path).map(|file| (&file.mark, &file.names.met_as));
+        let known = self.known.of_source(&self.specs[index].name).map(|known| (&known.mark, &known.mark.path));
         let is_all = |mark: &Mark, old: &Content| mark.path.parent() == path.parent() && old.read >= MIN_COPY_BYTES && old.read == size;
-        let old = followed.chain(known).filter_map(|mark| {
+        let old = followed.chain(known).filter_map(|(mark, met_as)| {
             let old = mark.previous.filter(|old| (1..=size).contains(&old.read))?;
-            let is_near = is_related(&mark.path, path) || is_all(mark, &old);
+            let is_near = is_related(&mark.path, path) || is_related(met_as, path) || is_all(mark, &old);
             (is_near && content::is_same(file, old).unwrap_or_default()).then_some(old.read)
         });
         old.max()

@@ -5,7 +5,6 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use super::copy::Copy;
 use super::moved::Stranger;
 use super::renewed::GoesOn;
 use super::{Activity, Errands, FileId, Followed, Follower, IS_FOLDER, IS_MISSING, Known, Life, Names, ReaderOf};
@@ -88,15 +87,13 @@ impl Follower {
             GoesOn::Yes | GoesOn::Perhaps => return,
             GoesOn::No => {}
         }
-        match self.judge_copy(index, path, &opened, now) {
-            Copy::No => {}
-            Copy::Perhaps => return,
-            Copy::Yes(start) => return self.begin(Stranger { spec: index, path: path.to_owned(), opened }, start, now),
-        }
         let stranger = Stranger { spec: index, path: path.to_owned(), opened };
         match strangers {
             Some(strangers) => strangers.push(stranger),
-            None => self.settle_strangers(vec![stranger], now),
+            None => {
+                let own = self.unless_copy(stranger, now);
+                self.settle_strangers(own.into_iter().collect(), now);
+            }
         }
     }
 
@@ -150,10 +147,16 @@ impl Follower {
     pub(super) fn resume(&mut self, index: usize, path: &Path, row: Known, node: Node, now: Timestamp) {
         self.known.remove(&row.uid);
         let spec = &self.specs[index];
-        let mark = Mark { node, path: path.to_owned(), ..row.mark };
+        // Until its first turn, the mark keeps the name that the file had in this folder: a copy made before it was renamed is called like that.
+        let is_renamed = row.mark.path.parent() == path.parent() && !is_packed(path);
+        let met_as = if is_renamed { row.mark.path.clone() } else { path.to_owned() };
+        let mark = Mark { node, path: met_as.clone(), ..row.mark };
         let label = reader::label(&spec.name, spec.shown(path));
         let reader = Reader::resume(self.engine.clone(), row.uid, path.to_owned(), spec.trust(path), mark.clone());
-        self.add(index, path, (label, row.uid, mark), reader, now);
+        let id = self.add(index, path, (label, row.uid, mark), reader, now);
+        if let Some(file) = self.files.get_mut(&id) {
+            file.names.met_as = met_as;
+        }
     }
 
     /// Begins a file that was never read, at `start`.

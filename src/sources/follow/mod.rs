@@ -201,6 +201,8 @@ impl Follower {
         if !self.start.begun {
             self.look_for_rotated(now);
         }
+        // Only now are the originals of all copies followed, in whatever order the names were met.
+        let strangers = strangers.into_iter().filter_map(|stranger| self.unless_copy(stranger, now)).collect();
         self.settle_strangers(strangers, now);
         if !self.start.begun {
             self.look_for_packed(now);

@@ -84,9 +84,12 @@ impl Reader {
             return None;
         }
         let folder = self.path.parent()?;
+        // Since its last mark it may have been renamed, after its copy got a name like that of then.
+        let former = self.sent.as_ref().map(|sent| &sent.path).filter(|former| **former != self.path);
         let mut found: Option<(File, i64)> = None;
         for entry in std::fs::read_dir(folder).ok()?.flatten() {
-            if !is_related(&self.path, &entry.path()) {
+            let path = entry.path();
+            if !is_related(&self.path, &path) && !former.is_some_and(|former| is_related(former, &path)) {
                 continue;
             }
             let Ok(meta) = entry.metadata() else { continue };
