@@ -148,8 +148,8 @@ impl Follower {
         self.known.remove(&row.uid);
         let spec = &self.specs[index];
         // Until its first turn, the mark keeps the name that the file had in this folder: a copy made before it was renamed is called like that.
-        let is_renamed = row.mark.path.parent() == path.parent() && !is_packed(path);
-        let met_as = if is_renamed { row.mark.path.clone() } else { path.to_owned() };
+        let is_beside = row.mark.path.parent() == path.parent() && !is_packed(path);
+        let met_as = if is_beside { row.mark.path.clone() } else { path.to_owned() };
         let mark = Mark { node, path: met_as.clone(), ..row.mark };
         let label = reader::label(&spec.name, spec.shown(path));
         let reader = Reader::resume(self.engine.clone(), row.uid, path.to_owned(), spec.trust(path), mark.clone());
