@@ -70,11 +70,10 @@ impl Held {
     pub(super) fn judge(&mut self, num: u64, judged: Judged, now: Timestamp) {
         let is_by = |waiting: &HeldEvent| {
             let is_known = waiting.head > judged.known_since;
-            if is_known { waiting.writer.may_be(judged.writer) } else { waiting.writer == judged.writer }
+            if is_known { waiting.writer.may_be(judged.writer) } else { waiting.writer == judged.writer && !is_builds(waiting.event.category) }
         };
         let is_about = |waiting: &HeldEvent| waiting.head > judged.since && waiting.event.line_num <= num && is_by(waiting);
-        let is_builds = |waiting: &HeldEvent| judged.is_implied && is_builds(waiting.event.category);
-        let is_meant = |waiting: &HeldEvent| !waiting.is_certain && is_about(waiting) && !is_builds(waiting);
+        let is_meant = |waiting: &HeldEvent| !waiting.is_certain && is_about(waiting);
         if judged.is_passed {
             if judged.is_of_tests {
                 self.passed_at = Some(now);

@@ -17,10 +17,9 @@ pub(super) struct Judged {
     pub(super) writer: Writer,
     /// What began before this line has nothing to do with it.
     pub(super) since: Position,
-    /// What began before this line was read as if tests had run: it is only about its writer's, and a line without a name is not anybody's.
+    /// What began before this line was read as if tests had run: it is only about its writer's, none of what a build says,
+    /// and a line without a name is not anybody's.
     pub(super) known_since: Position,
-    /// Whether nothing has said that tests run.
-    pub(super) is_implied: bool,
     pub(super) is_passed: bool,
     pub(super) is_end: bool,
     /// Whether it is about tests, and not about a command that may fail.
@@ -46,7 +45,6 @@ impl OpenRegion {
                 // Where the first line comes late, some of what the region is about stands above it.
                 since: if region.late { Position::BEFORE_ALL } else { self.since },
                 known_since: if self.implied { Position::AFTER_ALL } else { self.since },
-                is_implied: self.implied,
                 is_passed,
                 is_end,
                 is_of_tests: !region.allowed,
