@@ -223,7 +223,7 @@ fn a_result_that_cannot_be_written_is_said_and_no_success() {
     }
     folder.write("file", "");
     let done = folder.exec(&["--keep-output", "file/folder", "--verdict", "v.json"], "touch ran").ended(125);
-    assert!(done.err().contains("--keep-output: file/folder: ") && !folder.at("ran").exists(), "{}", done.err());
+    assert!(done.err().contains("--keep-output file/folder: not a directory") && !folder.at("ran").exists(), "{}", done.err());
     // Requested failures take precedence.
     folder.exec(&["--strict", "--events", "/dev/full"], "echo 'KeyError: x' >&2").ended(65);
     // A reader that has closed its pipe wants nothing more.
