@@ -163,13 +163,15 @@ fn every_metric_counts_what_it_speaks_of() {
 fn a_file_is_read(world: &World, page: &mut Page<'_>) {
     let text = [error("first"), "curl: (7) Failed to connect to db port 5432 after 3 ms: Connection refused\n".to_owned(), error("punycode is deprecated")];
     let pumps: String = (0..PUMPS).map(|n| format!("pump {n}: ")).collect();
-    let text = format!("{}{pumps}{}\nall is well\n", text.concat(), "x".repeat(2 << 20));
+    let sections: String = (100..200).map(|n| format!("w{n}-1  | Failures:\n")).collect();
+    let text = format!("{}{pumps}{}\nall is well\n{sections}", text.concat(), "x".repeat(2 << 20));
     world.append("a.log", &text);
     page.is("siftd_source_read_bytes_total{source=\"a\"}", text.len() as u64);
-    page.is("siftd_source_lines_total{source=\"a\"}", 5);
-    page.until("siftd_source_candidate_lines_total{source=\"a\"}", |is| (3.0..=5.0).contains(&is));
+    page.is("siftd_source_lines_total{source=\"a\"}", 105);
+    page.until("siftd_source_candidate_lines_total{source=\"a\"}", |is| (103.0..=105.0).contains(&is));
     page.is("siftd_source_truncated_lines_total{source=\"a\"}", 1);
     page.is("siftd_source_unasked_lines_total{source=\"a\"}", 1);
+    page.is("siftd_source_cut_sections_total{source=\"a\"}", 36);
     page.is("siftd_source_lag_bytes{source=\"a\"}", 0);
     page.is("siftd_source_files{source=\"a\"}", 1);
     page.is("siftd_source_up{source=\"a\"}", 1);
