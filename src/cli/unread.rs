@@ -2,6 +2,7 @@
 //! What was read, but not to the last doubt, `scan` only tells.
 
 use crate::core::pipeline::Stream;
+use crate::words::counted;
 
 /// Returns what of a stream that has ended was not read, one sentence for each limit.
 pub fn unread(stream: &Stream) -> impl Iterator<Item = String> {
@@ -23,14 +24,12 @@ pub fn bounded(stream: &Stream) -> impl Iterator<Item = String> {
         count => Some(format!("{count} lines are longer than limits.max_line_bytes: their middles were not read")),
     };
     let lines = (counts.unasked > 0).then(|| {
-        let lines = if counts.unasked == 1 { "line" } else { "lines" };
-        let count = counts.unasked;
-        format!("{count} {lines} led to more rules than are asked of one line, or repeated one literal too often: an error there may be missing")
+        let lines = counted(counts.unasked, "line");
+        format!("{lines} led to more rules than are asked of one line, or repeated one literal too often: an error there may be missing")
     });
     let sections = (counts.cut_sections > 0).then(|| {
-        let sections = if counts.cut_sections == 1 { "section" } else { "sections" };
-        let count = counts.cut_sections;
-        format!("{count} {sections} of tools' outputs began while too many were open: an error there may be missing, or one too many")
+        let sections = counted(counts.cut_sections, "section");
+        format!("{sections} of tools' outputs began while too many were open: an error there may be missing, or one too many")
     });
     cut.into_iter().chain(lines).chain(sections)
 }

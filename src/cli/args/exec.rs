@@ -48,7 +48,7 @@ pub struct ExecArgs {
     /// Exit with 1 where the command exits with 0 although an error is this severe or worse.
     #[arg(long, value_name = "SEVERITY", value_parser = severity())]
     pub fail_on: Option<Severity>,
-    /// Run a command for each blocking error, with its record on stdin; at the end, siftd waits up to 30 s for those that
+    /// Run a command for each blocking error, with its record on stdin; at the end, siftd waits up to 30 s for each that
     /// still run. Words and quotes are read as a shell does, no more.
     #[arg(long, value_name = "COMMAND")]
     pub on_blocking: Option<String>,

@@ -174,8 +174,7 @@ impl Assembler {
     pub(super) fn hold(&mut self, waiting: HeldEvent, out: &mut Vec<Event>) {
         let most = if waiting.wait == Patience::Verdict { MAX_EVENTS } else { MAX_UNSURE_EVENTS };
         // A trace that began earlier may end later.
-        let place = |waiting: &HeldEvent| (waiting.event.offset, waiting.event.inner);
-        let at = self.held.queue.partition_point(|other| place(other) <= place(&waiting));
+        let at = self.held.queue.partition_point(|other| other.event.spot() <= waiting.event.spot());
         self.held.queue.insert(at, waiting);
         if self.held.queue.len() > most {
             self.release_first(out);
