@@ -49,7 +49,7 @@ pub struct ExecArgs {
     #[arg(long, value_name = "SEVERITY", value_parser = severity())]
     pub fail_on: Option<Severity>,
     /// Run a command for each blocking error, with its record on stdin; at the end, siftd waits up to 30 s for each that
-    /// still run. Words and quotes are read as a shell does, no more.
+    /// still runs. Words and quotes are read as a shell does, no more.
     #[arg(long, value_name = "COMMAND")]
     pub on_blocking: Option<String>,
     /// Keep the output of a run that failed for good, both ends of it, in a folder.
