@@ -94,7 +94,7 @@ fn noise_and_cancels_do_without_unicode_tables() {
 /// A short literal occurs on many lines that are no errors, and each of them costs time.
 #[test]
 fn no_literal_is_cheap_to_write_and_dear_to_search() {
-    let is_short = |form: &&LiteralForm| {
+    let is_short = |form: &LiteralForm| {
         let few_may_follow = !form.after.is_empty() && form.after.len() <= 32;
         // Escape sequences written out as text are rare in logs, and so are headings and fences of Markdown.
         let is_mark = !form.bytes.is_ascii() || form.bytes.starts_with(b"\\") || form.bytes.starts_with(b"##") || form.bytes.starts_with(b"```");
@@ -107,7 +107,7 @@ fn no_literal_is_cheap_to_write_and_dear_to_search() {
                 5
             }
     };
-    let short: Vec<String> = compiled_literals().iter().filter(is_short).map(|form| String::from_utf8_lossy(&form.bytes).into_owned()).collect();
+    let short: Vec<String> = compiled_literals().filter(is_short).map(|form| String::from_utf8_lossy(&form.bytes).into_owned()).collect();
     assert!(short.is_empty(), "write more of the text that stands there, or the bytes that may follow: {short:?}");
 }
 

@@ -274,7 +274,7 @@ fn thinned(hits: &[Hit]) -> Vec<Hit> {
 /// Returns the prefilter of the built-in rules, built at the first call.
 fn compiled_prefilter() -> &'static Prefilter {
     static PREFILTER: OnceLock<Prefilter> = OnceLock::new();
-    PREFILTER.get_or_init(|| Prefilter::new(&compiled_literals(), compiled_plan()))
+    PREFILTER.get_or_init(|| Prefilter::new(compiled_literals(), compiled_plan()))
 }
 
 /// Builds the prefilter for anything but the built-in rules alone. The
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn a_plan_that_is_joined_is_the_plan_of_all_its_literals() {
-        let forms = &compiled_literals()[..];
+        let forms = &compiled_literals().collect::<Vec<_>>()[..];
         for known in [0, 1, forms.len() / 2, forms.len() - 1, forms.len()] {
             assert!(Plan::stepping(&forms[..known]).joined(forms, known, |_| true) == Plan::stepping(forms), "{known}");
         }
@@ -322,7 +322,7 @@ mod tests {
     /// Where literals are placed depends on those placed before; what is found does not.
     #[test]
     fn a_sieve_that_is_joined_finds_the_literals_of_all() {
-        let forms = &compiled_literals()[..];
+        let forms = &compiled_literals().collect::<Vec<_>>()[..];
         let known = forms.len() - 200;
         let compiled: Plan = postcard::from_bytes(SIEVE).expect("the build wrote it with the same types");
         let half = |at: usize| at < known / 2 || at >= known;

@@ -17,6 +17,8 @@ mod sift;
 mod steps;
 mod windows;
 
+use std::borrow::Borrow;
+
 use crate::rules::LiteralForm;
 use guarded::Guarded;
 pub use marks::{Bits, Marks};
@@ -131,8 +133,8 @@ fn slot(hash: usize) -> usize {
 impl Prefilter {
     /// Builds the tables for `literals`, from which `plan` was made.
     #[must_use]
-    pub fn new(literals: &[LiteralForm], plan: Plan) -> Self {
-        let literals: Vec<Guarded> = literals.iter().map(Guarded::new).collect();
+    pub fn new(literals: impl IntoIterator<Item: Borrow<LiteralForm>>, plan: Plan) -> Self {
+        let literals = Guarded::all(literals);
         let (mut hashes, mut slots) = (Hashes::new(), Box::new([0; 1 << SLOT_BITS]));
         for (number, entries) in (0..).zip(plan.slots()) {
             slots[entries[0].slot()] = number;

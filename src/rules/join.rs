@@ -89,6 +89,6 @@ fn literals(members: &[Member]) -> Literals {
     if compiled.is_empty() {
         Literals::of(own.map(|(_, gate, fact)| (gate, fact)))
     } else {
-        Literals::joined(builtin::literals(), builtin::leads(), |known| compiled.get(&known).copied(), own)
+        Literals::joined(builtin::literals().collect(), builtin::leads(), |known| compiled.get(&known).copied(), own)
     }
 }

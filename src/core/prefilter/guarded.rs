@@ -1,5 +1,9 @@
 //! A literal and its allowed neighbours: the final test of an occurrence. The callers know where to look.
 
+use std::borrow::Borrow;
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use super::{WINDOW, WORD, window, word};
 use crate::rules::LiteralForm;
 
@@ -10,19 +14,26 @@ const ALWAYS_AFTER: &[u8] = b"\n\r\\\"\x1b";
 /// What may stand between a literal and the end of a line that it ends.
 const BLANKS: [u8; 2] = *b" \t";
 
-/// A literal, ready for comparison.
+/// A literal, ready for comparison. It fills one cache line: there are thousands, and a scan meets them in any order.
 pub(super) struct Guarded {
     bytes: Box<[u8]>,
     head: Head,
+    /// `None`: any byte may follow.
+    after: Option<Arc<Set>>,
+    not_before: Option<Arc<Set>>,
+    /// The only byte that may precede.
+    before: Option<u8>,
+    rare: Option<Box<Rare>>,
     /// Whether the head is the whole literal.
     is_head: bool,
+    /// Which of the blanks may follow only if nothing but blanks does up to the line's end.
+    only_at_end: [bool; BLANKS.len()],
+}
+
+/// What few literals have.
+struct Rare {
     /// Positions at which other bytes than that in `bytes` may stand, and which.
     classes: Box<[(u8, Set)]>,
-    /// `None`: any byte may follow. Boxed, as most literals have none of these sets, and all literals are in memory.
-    after: Option<Box<Set>>,
-    /// The blanks that may follow only if nothing but blanks does up to the line's end.
-    only_at_end: &'static [u8],
-    not_before: Option<Box<Set>>,
     not_preceded_by: Box<[u8]>,
 }
 
@@ -42,7 +53,7 @@ pub(super) enum Byte<'a> {
 }
 
 /// A set of bytes.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Set {
     /// One bit for each byte.
     bits: [u64; 4],
@@ -136,16 +147,35 @@ impl Guarded {
         for (at, byte) in literal.bytes.iter().enumerate().take(WORD).filter(|(at, _)| !classes.iter().any(|(place, _)| usize::from(*place) == *at)) {
             (head[at], mask[at]) = (*byte, 0xff);
         }
+        let is_rare = !classes.is_empty() || !literal.not_preceded_by.is_empty();
         Self {
             bytes: literal.bytes.as_slice().into(),
             head: Head { value: u64::from_le_bytes(head), mask: u64::from_le_bytes(mask) },
             is_head: literal.bytes.len() <= WORD && classes.is_empty(),
-            classes,
-            after: allowed_after(literal).map(Box::new),
+            after: allowed_after(literal).map(Arc::new),
             only_at_end: only_at_end(literal),
-            not_before: refused_before(literal).map(Box::new),
-            not_preceded_by: literal.not_preceded_by.as_slice().into(),
+            not_before: (!literal.not_before.is_empty()).then(|| Arc::new(Set::of(&literal.not_before))),
+            before: literal.before,
+            rare: is_rare.then(|| Box::new(Rare { classes, not_preceded_by: literal.not_preceded_by.as_slice().into() })),
         }
+    }
+
+    /// Makes all of `literals` ready. Equal sets, of which there are few, are in memory once.
+    pub(super) fn all(literals: impl IntoIterator<Item: Borrow<LiteralForm>>) -> Vec<Self> {
+        let mut known: HashSet<Arc<Set>> = HashSet::new();
+        let mut shared = |set: Arc<Set>| match known.get(&set) {
+            Some(known) => known.clone(),
+            None => {
+                known.insert(set.clone());
+                set
+            }
+        };
+        let shares = |literal: Self| Self { after: literal.after.map(&mut shared), not_before: literal.not_before.map(&mut shared), ..literal };
+        literals.into_iter().map(|literal| Self::new(literal.borrow())).map(shares).collect()
+    }
+
+    fn classes(&self) -> &[(u8, Set)] {
+        self.rare.as_ref().map_or(&[], |rare| &rare.classes)
     }
 
     /// Returns the length in bytes.
@@ -157,7 +187,7 @@ impl Guarded {
     pub(super) fn byte(&self, at: isize) -> Byte<'_> {
         let Ok(at) = usize::try_from(at) else { return Byte::Any };
         match (self.bytes.get(at), &self.after) {
-            (Some(&byte), _) => self.classes.iter().find(|(place, _)| usize::from(*place) == at).map_or(Byte::Only(byte), |(_, set)| Byte::Of(set)),
+            (Some(&byte), _) => self.classes().iter().find(|(place, _)| usize::from(*place) == at).map_or(Byte::Only(byte), |(_, set)| Byte::Of(set)),
             (None, Some(set)) if at == self.bytes.len() => Byte::Of(set),
             _ => Byte::Any,
         }
@@ -167,7 +197,7 @@ impl Guarded {
     pub(super) fn window(&self, at: isize) -> Option<u32> {
         let from = usize::try_from(at).ok()?;
         let is_class = |(at, _): &(u8, Set)| (from..from + WINDOW).contains(&usize::from(*at));
-        (from + WINDOW <= self.bytes.len() && !self.classes.iter().any(is_class)).then(|| window(&self.bytes, from))
+        (from + WINDOW <= self.bytes.len() && !self.classes().iter().any(is_class)).then(|| window(&self.bytes, from))
     }
 
     /// Whether the literal stands at `start` of `hay`, with allowed neighbours.
@@ -181,32 +211,39 @@ impl Guarded {
     }
 
     fn is(&self, text: &[u8]) -> bool {
-        if self.classes.is_empty() {
+        let classes = self.classes();
+        if classes.is_empty() {
             return *text == *self.bytes;
         }
-        let mut classes = self.classes.iter().peekable();
+        let mut classes = classes.iter().peekable();
         text.iter().zip(&self.bytes).enumerate().all(|(at, (&byte, &own))| match classes.next_if(|(place, _)| usize::from(*place) == at) {
             Some((_, set)) => set.contains(byte),
             None => byte == own,
         })
     }
 
+    /// Whether `next`, which follows the literal, may do so only at the end of a line.
+    fn must_end(&self, next: u8) -> bool {
+        BLANKS.iter().zip(self.only_at_end).any(|(blank, is_restricted)| is_restricted && *blank == next)
+    }
+
     fn allows(&self, hay: &[u8], start: usize) -> bool {
         let end = start + self.bytes.len();
         if let (Some(set), Some(&next)) = (&self.after, hay.get(end))
-            && (!set.contains(next) || self.only_at_end.contains(&next) && !ends_a_line(&hay[end..]))
+            && (!set.contains(next) || self.must_end(next) && !ends_a_line(&hay[end..]))
         {
             return false;
         }
-        if !self.not_preceded_by.is_empty() && hay[..start].ends_with(&self.not_preceded_by) {
+        if let Some(rare) = &self.rare
+            && !rare.not_preceded_by.is_empty()
+            && hay[..start].ends_with(&rare.not_preceded_by)
+        {
             return false;
         }
-        match (&self.not_before, start.checked_sub(1)) {
-            (Some(set), Some(left)) if set.contains(hay[left]) && (hay[left] != b' ' || ends_a_word(&hay[..left])) => {
-                hay[start.saturating_sub(ESCAPE_BYTES)..start].iter().any(|&b| b == b'\\' || b == 0x1b)
-            }
-            _ => true,
-        }
+        let Some((left, text)) = hay[..start].split_last() else { return true };
+        let is_refused = self.before.is_some_and(|only| only != *left)
+            || self.not_before.as_ref().is_some_and(|set| set.contains(*left) && (*left != b' ' || ends_a_word(text)));
+        !is_refused || hay[start.saturating_sub(ESCAPE_BYTES)..start].iter().any(|&b| b == b'\\' || b == 0x1b)
     }
 }
 
@@ -235,23 +272,9 @@ fn allowed_after(literal: &LiteralForm) -> Option<Set> {
     Some(Set::of_most(std::array::from_fn(|part| !not_after[part] | always[part])))
 }
 
-/// Returns the blanks that may follow a literal only at the end of a line.
-fn only_at_end(literal: &LiteralForm) -> &'static [u8] {
-    let is_plain = |byte: u8| (literal.after.is_empty() || literal.after.contains(&byte)) && !literal.not_after.contains(&byte);
-    match BLANKS.map(is_plain) {
-        [true, true] => b"",
-        [true, false] => b"\t",
-        [false, true] => b" ",
-        [false, false] => b" \t",
-    }
-}
-
-/// Returns the bytes that may not precede a literal, unless an escape stands near; `None` when all may.
-fn refused_before(literal: &LiteralForm) -> Option<Set> {
-    match literal.before {
-        Some(only) => Some(Set::of_most(bits(&[only]).map(|part| !part))),
-        None => (!literal.not_before.is_empty()).then(|| Set::of(&literal.not_before)),
-    }
+/// Returns which of the blanks may follow a literal only at the end of a line.
+fn only_at_end(literal: &LiteralForm) -> [bool; BLANKS.len()] {
+    BLANKS.map(|blank| !literal.after.is_empty() && !literal.after.contains(&blank) || literal.not_after.contains(&blank))
 }
 
 /// Returns a set of bits, one for each of `bytes`.

@@ -60,7 +60,7 @@ impl Plan {
     /// to all of them, leaving out those that are not `wanted`.
     #[must_use]
     pub fn joined(&self, literals: &[LiteralForm], known: usize, wanted: impl Fn(usize) -> bool) -> Self {
-        let new: Vec<Guarded> = literals[known..].iter().map(Guarded::new).collect();
+        let new = Guarded::all(&literals[known..]);
         let mut joined = Self { sieve: self.sieve.clone(), ..Self::default() };
         let mut added = match &mut joined.sieve {
             None => {
