@@ -25,7 +25,10 @@ pub fn bounded(stream: &Stream) -> impl Iterator<Item = String> {
     };
     let lines = (counts.unasked > 0).then(|| {
         let lines = counted(counts.unasked, "line");
-        format!("{lines} led to more rules than are asked of one line, or repeated one literal too often: an error there may be missing")
+        format!(
+            "{lines} led to more rules than are asked of one line, repeated one literal too often, or could not be looked at again below an error that came to nothing: \
+             an error there may be missing"
+        )
     });
     let sections = (counts.cut_sections > 0).then(|| {
         let sections = counted(counts.cut_sections, "section");

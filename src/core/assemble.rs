@@ -364,7 +364,7 @@ impl Assembler {
         self.reread
     }
 
-    /// Number of lines that no entry confirmed although not every entry was asked, or that are inside records and were not asked in full.
+    /// Number of lines that were not asked in full: see [`Counts::unasked`](super::pipeline::Counts::unasked).
     #[must_use]
     pub fn unasked(&self) -> u64 {
         self.unasked

@@ -11,6 +11,7 @@ use super::prefilter::{Hit, Plan, Prefilter, Scratch};
 use super::redact::Redactor;
 use super::simd::is_wide;
 use super::table::Table;
+use super::trace::Room;
 use super::transcript::Mode;
 use super::word_gate::{Maybe, WordGate};
 use crate::rules::{Kind, Literals, Pattern, RuleSet, Shown, Signs, compiled_leads, compiled_literals};
@@ -72,6 +73,12 @@ impl Limits {
     #[must_use]
     pub fn context_a_side(&self) -> usize {
         self.max_context_lines.saturating_sub(1) / 2
+    }
+
+    /// Returns how much of a trace is kept.
+    #[must_use]
+    pub fn room(&self) -> Room {
+        Room { lines: self.max_trace_lines, bytes: self.max_trace_bytes }
     }
 
     /// Returns the severity that the configuration sets for a rule or its category.

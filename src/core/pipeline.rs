@@ -53,8 +53,8 @@ pub struct Counts {
     /// Lines that were looked at again because an open error gave them back.
     pub reread: u64,
     /// Lines of which not all was asked: those without an event that led to more rules than may be asked about
-    /// one line, those that repeat a literal more often than is followed up, and those that errors on trial have given back
-    /// too often to begin one. The lines of texts inside records count, too.
+    /// one line, those that repeat a literal more often than is followed up, those that errors on trial have given back
+    /// too often to begin one, and those that were too long for an error on trial to give back. The lines of texts inside records count, too.
     pub unasked: u64,
     /// Sections of tools' outputs that were not followed to their end because too many were open; those of texts inside
     /// records do not count.

@@ -89,6 +89,19 @@ pub struct Setting {
     pub claims: u64,
 }
 
+/// How much of a trace is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Number of lines.
+    pub lines: usize,
+    /// Number of their bytes.
+    pub bytes: usize,
+}
+
+impl Room {
+    const UNBOUNDED: Self = Self { lines: usize::MAX, bytes: usize::MAX };
+}
+
 /// Where lines were taken out of a trace that is too long.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Gap {
@@ -110,8 +123,10 @@ impl Gap {
 pub struct Outcome {
     /// Entry of the machine that won.
     pub entry: u16,
-    /// Lines that belong to the event.
+    /// Lines that belong to the event, as many of them as are kept.
     pub lines: usize,
+    /// Lines that belong to the event.
+    pub taken: usize,
     /// Number of the last of them in the stream.
     pub last_num: u64,
 }
@@ -147,7 +162,7 @@ impl OpenTrace {
         if view == View::AfterWriter {
             trace.name_writer();
         }
-        trace.push(line, view.of(line), usize::MAX, usize::MAX);
+        trace.push(entries, line, view.of(line), Room::UNBOUNDED);
         trace
     }
 
@@ -191,14 +206,14 @@ impl OpenTrace {
     }
 
     /// Takes a further line of a one-line error; `accept`: the line certainly belongs to it.
-    pub fn extend_single(&mut self, line: &Line, accept: bool, max_lines: usize, max_bytes: usize) {
+    pub fn extend_single(&mut self, entries: &Entries, line: &Line, accept: bool, room: Room) {
         for rival in &mut self.rivals {
             rival.take(NO_ROW);
             if accept {
                 rival.accept(line.place.num);
             }
         }
-        self.push(line, line.body(), max_lines, max_bytes);
+        self.push(entries, line, line.body(), room);
     }
 
     /// Ends its machines: none of them takes a further line.
@@ -255,18 +270,25 @@ impl OpenTrace {
         self.rivals.iter().any(|rival| rival.alive && rival.is_unnamed)
     }
 
-    /// Keeps a line that a machine took. If there is too much, lines go from
-    /// the middle: a trace may be named by its first line or by its last.
-    pub fn push(&mut self, line: &Line, part: &[u8], max_lines: usize, max_bytes: usize) {
+    /// Keeps a line that a machine took. If there is too much, lines go from the middle: a trace may be named by its first line
+    /// or by its last. Lines that may have to be given back stay, unless their bytes are too many; machines try few lines.
+    pub fn push(&mut self, entries: &Entries, line: &Line, part: &[u8], room: Room) {
         self.pauses.touch(line.now());
         self.last_num = line.place.num;
         self.lines.push(line, part);
-        while self.lines.len() > max_lines.max(self.lead + 2) || self.lines.bytes() > max_bytes {
+        let most = room.lines.max(self.lead + 2);
+        if self.lines.len() <= most && self.lines.bytes() <= room.bytes {
+            return;
+        }
+        let events = self.rivals.iter().filter(|rival| rival.makes_an_event(entries));
+        let owned = events.map(|rival| rival.accepted).max().unwrap_or_default();
+        while self.lines.len() > most || self.lines.bytes() > room.bytes {
             if self.gap.dropped == 0 {
-                self.gap.at = (self.lines.len() - MAX_TAIL_LINES.min(self.lines.len() / 2)).max(self.lead + 1);
+                let lines = self.lines.len().min(most + 1);
+                self.gap.at = (lines - MAX_TAIL_LINES.min(lines / 2)).max(self.lead + 1);
             }
             let gap = self.gap.at;
-            if gap + 1 >= self.lines.len() {
+            if gap + 1 >= self.lines.len() || gap + self.gap.dropped >= owned && self.lines.bytes() <= room.bytes {
                 break;
             }
             self.lines.remove(gap);
@@ -275,6 +297,13 @@ impl OpenTrace {
                 rival.rows.remove(gap);
             }
         }
+    }
+
+    /// Returns how many of the lines that are not the event's can no longer be given back.
+    #[must_use]
+    pub fn lost(&self, outcome: Option<Outcome>) -> usize {
+        let owned = outcome.map_or(0, |outcome| outcome.taken);
+        (self.gap.at + self.gap.dropped).saturating_sub(owned.max(self.gap.at))
     }
 
     /// Returns the offset of the first line that it took itself: look-back lines can be found again.
@@ -319,7 +348,12 @@ impl OpenTrace {
                 best = Some(rival);
             }
         }
-        best.map(|rival| Outcome { entry: rival.entry, lines: self.gap.kept(rival.accepted), last_num: rival.accepted_num })
+        best.map(|rival| Outcome {
+            entry: rival.entry,
+            lines: self.gap.kept(rival.accepted),
+            taken: rival.accepted,
+            last_num: rival.accepted_num,
+        })
     }
 
     /// Whether one of its lines shows that what `outcome` came to is no error of its own.

@@ -87,7 +87,7 @@ families! {
     Counter "siftd_source_candidate_lines_total" ["source"] "Lines that the fast search did not rule out.":
         |all, out| out.sources(all, |source| source.candidates.get());
     Counter "siftd_source_truncated_lines_total" ["source"] "Lines longer than max_line_bytes.": |all, out| out.sources(all, |source| source.truncated.get());
-    Counter "siftd_source_unasked_lines_total" ["source"] "Lines (also of texts inside records) that could match more rules than siftd tries on one line: some were not tried.":
+    Counter "siftd_source_unasked_lines_total" ["source"] "Lines (also of texts inside records) that were not tried with every rule: they could match more than siftd tries on one line, or could not be looked at again.":
         |all, out| out.sources(all, |source| source.unasked.get());
     Counter "siftd_source_cut_sections_total" ["source"] "Sections of tools' outputs that were not followed to their end because too many were open: their later errors may be missing, or not be taken back.":
         |all, out| out.sources(all, |source| source.cut_sections.get());

@@ -57,6 +57,26 @@ fn invariant_7_a_long_trace_keeps_its_first_lines_and_what_names_it() {
     }
 }
 
+/// A machine tries lines that turn out not to be its own: they are looked at again, or it is counted that they are not.
+#[test]
+fn invariant_7_a_long_trace_gives_back_what_it_tried() {
+    let plain = |from: usize| (from..from + 20).map(|n| format!("shelf {n} of the shop\n")).collect::<String>();
+    let text = format!("org.acme.shop.TillException: only 1 is open\n{}TypeError: boom\n{}", plain(0), plain(20));
+    let read = |limits: Limits| {
+        let (mut stream, mut out) = (stream(&engine(limits)), Vec::new());
+        stream.push(text.as_bytes(), NOW, &mut out);
+        stream.finish(NOW, &mut out);
+        (out.iter().map(|event| event.line_num).collect::<Vec<_>>(), stream.counts())
+    };
+    let (whole, counts) = read(Limits::default());
+    assert_eq!((&whole[..], counts.unasked), (&[1, 22][..], 0));
+    assert!(counts.reread > 30, "it tried them: {}", counts.reread);
+    let (few_lines, counts) = read(Limits { max_trace_lines: 4, ..Limits::default() });
+    assert_eq!((few_lines, counts.unasked), (whole, 0));
+    let (few_bytes, counts) = read(Limits { max_trace_bytes: 400, ..Limits::default() });
+    assert!(few_bytes == [1] && counts.unasked > 10, "{few_bytes:?} {}", counts.unasked);
+}
+
 /// Even if a trace's rows accept any line, the trace ends.
 #[test]
 fn invariant_7_a_trace_ends() {

@@ -259,10 +259,10 @@ fn is_indented_as_written(line: &Line) -> bool {
 
 /// Whether the trace takes `part` of the line. `plain`: nothing begins with it.
 fn takes(cx: &Context, trace: &mut OpenTrace, line: &Line, (part, plain): (&[u8], bool)) -> bool {
-    let limits = &cx.engine.limits;
-    let is_taken = trace.offer(&cx.engine.rules.entries, line, part, plain);
+    let entries = &cx.engine.rules.entries;
+    let is_taken = trace.offer(entries, line, part, plain);
     if is_taken {
-        trace.push(line, part, limits.max_trace_lines, limits.max_trace_bytes);
+        trace.push(entries, line, part, cx.engine.limits.room());
     }
     is_taken
 }
@@ -311,8 +311,7 @@ fn offer_single(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Op
     } else {
         return Offer::Ended;
     };
-    let limits = &cx.engine.limits;
-    trace.extend_single(line, is_accepted, limits.max_trace_lines, limits.max_trace_bytes);
+    trace.extend_single(&cx.engine.rules.entries, line, is_accepted, cx.engine.limits.room());
     Offer::Taken
 }
 

@@ -59,7 +59,7 @@ pub(super) fn takes(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates
         // If no mark comes, nothing of the error does.
         trace.stop();
     }
-    trace.extend_single(line, is_certain, cx.engine.limits.max_trace_lines, cx.engine.limits.max_trace_bytes);
+    trace.extend_single(&cx.engine.rules.entries, line, is_certain, cx.engine.limits.room());
     true
 }
 

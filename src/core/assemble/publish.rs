@@ -19,6 +19,7 @@ impl Assembler {
         trace.keep_announced();
         let outcome = trace.outcome(&cx.engine.rules.entries);
         let used = outcome.map_or(0, |outcome| outcome.lines);
+        self.unasked += trace.lost(outcome) as u64;
         let tried = tried(cx, &trace);
         if outcome.is_some() {
             self.publish(cx, &trace, out);
