@@ -20,7 +20,6 @@ use crate::core::envelope::unwrap;
 use crate::core::event::Event;
 use crate::core::line::{Line, Place};
 use crate::core::pipeline::MAX_HEAD_BYTES;
-use crate::core::prefilter::Scratch;
 use crate::core::redact::{KeyBlock, clean};
 use crate::core::signature::normalise;
 use crate::core::transcript::Account;
@@ -262,8 +261,7 @@ fn joined(found: &Found, page: &mut String) {
 
 /// Writes the rules that the line's literals lead to; `of`: which text their places count in, if it is not the line's own.
 fn hits(engine: &Engine, (line, of): (&Line, &str), found: &Found, page: &mut String) {
-    let (mut scratch, mut hits, mut candidates) = (Scratch::default(), Vec::new(), Vec::new());
-    engine.candidates(line.text, &mut scratch, &mut hits, &mut candidates);
+    let candidates = engine.candidates_of(line.text);
     if candidates.is_empty() {
         field(page, "hits", "none: no literal of any rule stands in the line");
     }

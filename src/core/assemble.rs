@@ -21,6 +21,7 @@ use crate::rules::{Kind, Take};
 mod again;
 mod beneath;
 mod ending;
+mod facts;
 mod held;
 mod inner;
 mod noise_block;
@@ -33,11 +34,12 @@ mod quiet;
 mod regions;
 mod verdicts;
 use again::Again;
+pub use facts::Facts;
 use held::Held;
 pub use inner::{InnerText, MAX_TEXT_LINES, is_too_long};
 use noise_block::OpenNoise;
 use quiet::Cut;
-pub use quiet::{Facts, Snapshot};
+pub use quiet::Snapshot;
 use regions::OpenRegion;
 
 /// Maximum number of traces open at once in a stream; beyond it, the one that was continued longest ago ends.

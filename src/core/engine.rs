@@ -236,6 +236,14 @@ impl Engine {
         self.resolve(hits, 0, out)
     }
 
+    /// Returns the entries that the literals in `text` lead to, for a text that is not part of a block.
+    #[must_use]
+    pub fn candidates_of(&self, text: &[u8]) -> Vec<Candidate> {
+        let mut found = Vec::new();
+        self.candidates(text, &mut Scratch::default(), &mut Vec::new(), &mut found);
+        found
+    }
+
     /// Fills `out` with the entries behind the `hits` of one line; positions become relative to `base`.
     /// Returns whether it left out places of a literal that the line repeats too often.
     pub fn resolve(&self, hits: &[Hit], base: u32, out: &mut Vec<Candidate>) -> bool {

@@ -8,7 +8,6 @@ use super::confirm::Confirm;
 use super::engine::Engine;
 use super::event::Timestamp;
 use super::line::{Line, Place};
-use super::prefilter::Scratch;
 use super::shown;
 use super::visible::visible;
 
@@ -94,8 +93,7 @@ fn least(head: &[u8]) -> usize {
 
 /// Whether a report or an error of a shape of its own begins with the line. Words that prose uses, too, say nothing.
 fn begins(engine: &Engine, text: &[u8], now: Timestamp) -> bool {
-    let mut candidates = Vec::new();
-    engine.candidates(text, &mut Scratch::default(), &mut Vec::new(), &mut candidates);
+    let candidates = engine.candidates_of(text);
     if candidates.is_empty() {
         return false;
     }

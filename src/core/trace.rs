@@ -12,18 +12,19 @@ use super::writer::Writer;
 use crate::rules::{Entries, Kind, Machine, Shown, Take};
 
 mod announced;
+mod bounds;
 mod loose;
 mod pauses;
 mod prefixes;
 mod rival;
 mod stamp;
+use bounds::Gap;
+pub use bounds::Room;
 pub use pauses::Pauses;
 pub use rival::{MAX_SEEN_LINES, lead_in, start_row, starts};
 use rival::{NO_ROW, Rival, machine};
 use stamp::Stamp;
 
-/// Maximum number of lines kept from the end of a trace that is too long; the other kept lines are its beginning.
-const MAX_TAIL_LINES: usize = 64;
 /// Lines and bytes of a typical trace.
 const TYPICAL_LINES: usize = 12;
 const TYPICAL_BYTES: usize = 1024;
@@ -87,35 +88,6 @@ pub struct Setting {
     pub depth: usize,
     /// Number of claims made before.
     pub claims: u64,
-}
-
-/// How much of a trace is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
-    /// Number of lines.
-    pub lines: usize,
-    /// Number of their bytes.
-    pub bytes: usize,
-}
-
-impl Room {
-    const UNBOUNDED: Self = Self { lines: usize::MAX, bytes: usize::MAX };
-}
-
-/// Where lines were taken out of a trace that is too long.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Gap {
-    /// Index of the kept line before which they stood.
-    at: usize,
-    /// Their number.
-    pub dropped: usize,
-}
-
-impl Gap {
-    /// Returns how many of the first `lines` lines are kept.
-    fn kept(self, lines: usize) -> usize {
-        if self.dropped == 0 || lines <= self.at { lines } else { self.at.max(lines.saturating_sub(self.dropped)) }
-    }
 }
 
 /// What a trace has come to.
@@ -270,42 +242,6 @@ impl OpenTrace {
         self.rivals.iter().any(|rival| rival.alive && rival.is_unnamed)
     }
 
-    /// Keeps a line that a machine took. If there is too much, lines go from the middle: a trace may be named by its first line
-    /// or by its last. Lines that may have to be given back stay, unless their bytes are too many; machines try few lines.
-    pub fn push(&mut self, entries: &Entries, line: &Line, part: &[u8], room: Room) {
-        self.pauses.touch(line.now());
-        self.last_num = line.place.num;
-        self.lines.push(line, part);
-        let most = room.lines.max(self.lead + 2);
-        if self.lines.len() <= most && self.lines.bytes() <= room.bytes {
-            return;
-        }
-        let events = self.rivals.iter().filter(|rival| rival.makes_an_event(entries));
-        let owned = events.map(|rival| rival.accepted).max().unwrap_or_default();
-        while self.lines.len() > most || self.lines.bytes() > room.bytes {
-            if self.gap.dropped == 0 {
-                let lines = self.lines.len().min(most + 1);
-                self.gap.at = (lines - MAX_TAIL_LINES.min(lines / 2)).max(self.lead + 1);
-            }
-            let gap = self.gap.at;
-            if gap + 1 >= self.lines.len() || gap + self.gap.dropped >= owned && self.lines.bytes() <= room.bytes {
-                break;
-            }
-            self.lines.remove(gap);
-            self.gap.dropped += 1;
-            for rival in self.rivals.iter_mut().filter(|rival| rival.rows.len() > gap) {
-                rival.rows.remove(gap);
-            }
-        }
-    }
-
-    /// Returns how many of the lines that are not the event's can no longer be given back.
-    #[must_use]
-    pub fn lost(&self, outcome: Option<Outcome>) -> usize {
-        let owned = outcome.map_or(0, |outcome| outcome.taken);
-        (self.gap.at + self.gap.dropped).saturating_sub(owned.max(self.gap.at))
-    }
-
     /// Returns the offset of the first line that it took itself: look-back lines can be found again.
     #[must_use]
     pub fn anchor(&self) -> u64 {
@@ -318,18 +254,6 @@ impl OpenTrace {
     /// Returns the first line that it took itself.
     fn head(&self) -> Taken<'_> {
         self.lines.get(self.lead.min(self.lines.len() - 1))
-    }
-
-    /// Number of lines taken, kept or not.
-    #[must_use]
-    pub fn taken(&self) -> usize {
-        self.lines.len() + self.gap.dropped
-    }
-
-    /// Number of bytes of the kept lines.
-    #[must_use]
-    pub fn kept_bytes(&self) -> usize {
-        self.lines.bytes()
     }
 
     /// Returns the outcome of the machine that took the most lines, among
@@ -348,12 +272,7 @@ impl OpenTrace {
                 best = Some(rival);
             }
         }
-        best.map(|rival| Outcome {
-            entry: rival.entry,
-            lines: self.gap.kept(rival.accepted),
-            taken: rival.accepted,
-            last_num: rival.accepted_num,
-        })
+        best.map(|rival| Outcome { entry: rival.entry, lines: self.gap.kept(rival.accepted), taken: rival.accepted, last_num: rival.accepted_num })
     }
 
     /// Whether one of its lines shows that what `outcome` came to is no error of its own.

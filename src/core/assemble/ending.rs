@@ -1,11 +1,12 @@
 //! Where an error without an end of its own is over: which lines cannot continue a message, and which show that the
 //! lines before them did. Looks only at the shapes of single lines; `trace` decides which lines a machine takes.
 
+use std::borrow::Cow;
+
 use super::Context;
 use crate::core::confirm::Confirm;
 use crate::core::engine::Candidate;
 use crate::core::line::{Line, View};
-use crate::core::prefilter::Scratch;
 use crate::core::record;
 use crate::core::shown;
 use crate::core::trace::OpenTrace;
@@ -49,15 +50,11 @@ pub(super) fn of(cx: &Context, trace: &OpenTrace, (line, restamped): (&Line, boo
     if is_object(part) {
         return Ending::Begun;
     }
-    let mut own = Vec::new();
-    let candidates = candidates.unwrap_or_else(|| {
-        cx.engine.candidates(line.text, &mut Scratch::default(), &mut Vec::new(), &mut own);
-        &own
-    });
+    let candidates = candidates.map_or_else(|| cx.engine.candidates_of(line.text).into(), Cow::from);
     if candidates.is_empty() {
         return Ending::Open;
     }
-    let mut confirm = Confirm::new(cx.engine, line, candidates);
+    let mut confirm = Confirm::new(cx.engine, line, &candidates);
     let note = confirm.note();
     // A note that any error explains is printed when the failed program has ended.
     let is_end = |kind: &Kind| matches!(kind, Kind::Note(note) if note.claimed_by.is_empty());

@@ -52,6 +52,11 @@ pub(super) struct HeldEvent {
 }
 
 impl HeldEvent {
+    /// An event that waits only for those before it: nothing asks which lines it has, nor who wrote them.
+    fn certain(event: Event, anchor: u64) -> Self {
+        Self { event, anchor, head: Position::BEFORE_ALL, last_num: 0, writer: Writer::default(), claim: None, wait: Patience::Verdict, is_certain: true }
+    }
+
     /// Whether it is an event of `who` about `key`.
     fn says(&self, who: Claimant, key: &[u8]) -> bool {
         let is_who = |other: &Claimant| other.family == who.family && other.service.may_be(who.service);
@@ -166,8 +171,7 @@ impl Assembler {
         if self.held.queue.is_empty() {
             out.push(event);
         } else {
-            let (head, last_num, writer) = Default::default();
-            self.hold(HeldEvent { event, anchor, head, last_num, writer, claim: None, wait: Patience::Verdict, is_certain: true }, out);
+            self.hold(HeldEvent::certain(event, anchor), out);
         }
     }
 

@@ -1,6 +1,8 @@
 //! What open traces do with a line: take it, leave it to another writer's trace, or end
 //! before it. A one-line error with a time stamp also stays open for what follows it.
 
+use std::borrow::Cow;
+
 use super::ending::{self, Ending};
 use super::verdicts::{is_runners, may_tell_of_test};
 use super::{Assembler, Context, lead_in_of, needs_lead, pointed};
@@ -10,7 +12,6 @@ use crate::core::engine::Candidate;
 use crate::core::event::Event;
 use crate::core::leadin;
 use crate::core::line::{Line, Tried, View};
-use crate::core::prefilter::Scratch;
 use crate::core::record;
 use crate::core::shown;
 use crate::core::trace::{MAX_SEEN_LINES, OpenTrace, start_row};
@@ -172,23 +173,11 @@ fn settled(trace: &OpenTrace, line: &Line) -> Option<Offer> {
 
 /// Offers the line to the machines of a trace.
 fn offer_machines(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[Candidate]>) -> Offer {
-    let entries = &cx.engine.rules.entries;
-    let restamped = trace.restamped(entries, line);
-    // A line without an envelope is none of what a test in one has printed.
-    let is_wrapped = trace.lines.get(0).place.key.is_some() && tell_of_test(cx, trace.rivals());
-    let keyed = is_wrapped || trace.key.is_some() && line.prefix().key.is_some() || line.place.key.is_some();
-    if keyed && trace.key.as_deref() != line.key() {
+    let restamped = trace.restamped(&cx.engine.rules.entries, line);
+    if is_of_another_envelope(cx, trace, line) {
         return Offer::Elsewhere;
     }
-    // Few lines of a trace are decoded for anything else.
-    if shown::may_be_prompt(line.text) && shown::is_prompt(line.body()) && !trace.shows_commands(entries) {
-        trace.keep_loose();
-        return Offer::Ended;
-    }
-    if shown::may_begin_step(line.text) && shown::begins_step(line.body()) {
-        return Offer::Ended;
-    }
-    if trace.unproven && !trace.proves_head(restamped) {
+    if begins_elsewhere(cx, trace, line) || trace.unproven && !trace.proves_head(restamped) {
         return Offer::Ended;
     }
     if trace.prefers_restamped() && restamped.is_some() {
@@ -199,6 +188,29 @@ fn offer_machines(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: 
             return Offer::Ended;
         }
     }
+    offer_part(cx, trace, (line, restamped), candidates)
+}
+
+/// Whether the line came in another envelope than the trace.
+fn is_of_another_envelope(cx: &Context, trace: &OpenTrace, line: &Line) -> bool {
+    // A line without an envelope is none of what a test in one has printed.
+    let is_wrapped = trace.lines.get(0).place.key.is_some() && tell_of_test(cx, trace.rivals());
+    let keyed = is_wrapped || trace.key.is_some() && line.prefix().key.is_some() || line.place.key.is_some();
+    keyed && trace.key.as_deref() != line.key()
+}
+
+/// Whether a command or a step of a build begins with the line: it ends the trace. A command shows that the error is over.
+fn begins_elsewhere(cx: &Context, trace: &mut OpenTrace, line: &Line) -> bool {
+    // Few lines of a trace are decoded for anything else.
+    if shown::may_be_prompt(line.text) && shown::is_prompt(line.body()) && !trace.shows_commands(&cx.engine.rules.entries) {
+        trace.keep_loose();
+        return true;
+    }
+    shown::may_begin_step(line.text) && shown::begins_step(line.body())
+}
+
+/// Offers the machines the part of the line that may be theirs, as the head's was, then the part behind the head's stamp.
+fn offer_part(cx: &Context, trace: &mut OpenTrace, (line, restamped): (&Line, Option<(&[u8], usize)>), candidates: Option<&[Candidate]>) -> Offer {
     let view = if trace.prefix.shaped && line.prefix().shaped { trace.view.at_least_body() } else { View::Text };
     let whole = trace.shown(line, view);
     let own = trace.own_part(whole);
@@ -209,7 +221,8 @@ fn offer_machines(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: 
         return Offer::Ended;
     }
     let part = own.unwrap_or(whole);
-    let ending = if trace.may_be_loose(entries) { ending::of(cx, trace, (line, restamped.is_some()), candidates) } else { Ending::Begun };
+    let is_loose = trace.may_be_loose(&cx.engine.rules.entries);
+    let ending = if is_loose { ending::of(cx, trace, (line, restamped.is_some()), candidates) } else { Ending::Begun };
     if !is_record_of_its_own(cx, trace, line) && takes(cx, trace, line, (part, ending == Ending::Open)) {
         if own.is_some() {
             trace.mark();
@@ -350,10 +363,6 @@ fn is_report(cx: &Context, line: &Line, candidates: Option<&[Candidate]>) -> boo
 
 /// Asks what the literals of the line lead to; `candidates` are the line's, if known.
 fn asked(cx: &Context, line: &Line, candidates: Option<&[Candidate]>, ask: impl Fn(&mut Confirm) -> bool) -> bool {
-    let mut own = Vec::new();
-    let candidates = candidates.unwrap_or_else(|| {
-        cx.engine.candidates(line.text, &mut Scratch::default(), &mut Vec::new(), &mut own);
-        &own
-    });
-    !candidates.is_empty() && ask(&mut Confirm::new(cx.engine, line, candidates))
+    let candidates = candidates.map_or_else(|| cx.engine.candidates_of(line.text).into(), Cow::from);
+    !candidates.is_empty() && ask(&mut Confirm::new(cx.engine, line, &candidates))
 }

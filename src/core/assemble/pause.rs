@@ -11,7 +11,6 @@ use crate::core::event::{Event, Timestamp};
 use crate::core::extract;
 use crate::core::line::{Line, Place, Tried};
 use crate::core::patience::Patience;
-use crate::core::prefilter::Scratch;
 use crate::core::trace::OpenTrace;
 
 impl Assembler {
@@ -158,12 +157,11 @@ impl Assembler {
         aside.given.clone_from(&trace.setting.context);
         let before = from.saturating_sub(cx.engine.limits.context_a_side());
         trace.lines.from(before).for_each(|taken| aside.given.push_numbered(taken.place.num, taken.text));
-        let (mut events, mut candidates) = (Vec::new(), Vec::new());
+        let mut events = Vec::new();
         for (index, taken) in trace.lines.from(from).enumerate() {
             let mut line = Line::new(taken.place.clone(), taken.text, trace.pauses.since);
             line.tried = if index + from == trace.lead { head } else { Tried::No };
-            cx.engine.candidates(taken.text, &mut Scratch::default(), &mut Vec::new(), &mut candidates);
-            aside.line(cx, &line, &candidates, &mut events);
+            aside.line(cx, &line, &cx.engine.candidates_of(taken.text), &mut events);
         }
         aside.end_open(cx, trace.pauses.since, &mut events);
         aside.release(&mut events);

@@ -5,7 +5,6 @@ use super::{Assembler, Context};
 use crate::core::confirm::Confirm;
 use crate::core::event::{Event, Timestamp};
 use crate::core::line::{Line, Place, Position, View};
-use crate::core::prefilter::Scratch;
 use crate::core::shown;
 use crate::core::trace::{OpenTrace, start_row};
 use crate::core::writer::Writer;
@@ -191,8 +190,7 @@ impl Assembler {
     pub fn open_for(&mut self, cx: &Context, command: &str) {
         let text = format!("$ {command}");
         let line = Line::new(Place::default(), text.as_bytes(), Timestamp::default());
-        let mut candidates = Vec::new();
-        cx.engine.candidates(line.text, &mut Scratch::default(), &mut Vec::new(), &mut candidates);
+        let candidates = cx.engine.candidates_of(line.text);
         match Confirm::new(cx.engine, &line, &candidates).region() {
             // Nothing has been read yet, so nothing comes out.
             Some((entry, region, view)) => self.enter(cx, (entry, region), &line, view, &mut Vec::new()),
