@@ -14,6 +14,8 @@ mod refused;
 mod run;
 mod scan;
 mod secrets;
+#[path = "../support/skip.rs"]
+mod skip;
 mod unreadable;
 #[path = "../support/wait.rs"]
 mod wait;

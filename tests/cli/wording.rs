@@ -79,7 +79,7 @@ fn a_dumb_terminal_gets_no_colours() {
         let mut command = folder.run("script", ["-qec", &scan, "/dev/null"]);
         command.env("TERM", term).output().ok().filter(|output| output.status.success())
     };
-    let Some(xterm) = on("xterm") else { return println!("skipped: needs script(1)") };
+    let Some(xterm) = on("xterm") else { return crate::skip::skipped("script(1)") };
     assert!(xterm.stdout.contains(&0x1b));
     assert!(!on("dumb").unwrap().stdout.contains(&0x1b));
 }
@@ -107,7 +107,7 @@ fn a_history_is_no_wider_than_the_terminal() {
         for columns in [60, 200] {
             let show = format!("stty cols {columns}; {} {command} --state-dir st", crate::folder::siftd().display());
             let done = folder.run("script", ["-qec", &show, "/dev/null"]).output();
-            let Some(done) = done.ok().filter(|done| done.status.success()) else { return println!("skipped: needs script(1)") };
+            let Some(done) = done.ok().filter(|done| done.status.success()) else { return crate::skip::skipped("script(1)") };
             let text = String::from_utf8_lossy(&done.stdout).into_owned();
             assert_eq!(text.lines().map(|line| line.trim_end().chars().count()).max(), Some(columns), "{text}");
         }
@@ -121,7 +121,7 @@ fn a_trend_is_no_wider_than_the_terminal() {
     folder.siftd(["scan", "--state-dir", "st", "a.log"]).ended(0);
     let show = format!("stty cols 45; {} history trend --state-dir st", crate::folder::siftd().display());
     let Some(done) = folder.run("script", ["-qec", &show, "/dev/null"]).output().ok().filter(|done| done.status.success()) else {
-        return println!("skipped: needs script(1)");
+        return crate::skip::skipped("script(1)");
     };
     let text = String::from_utf8_lossy(&done.stdout).into_owned();
     let last = text.lines().last().unwrap().trim_end();

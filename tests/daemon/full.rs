@@ -16,7 +16,7 @@ impl Small {
         fs::create_dir_all(folder).unwrap();
         let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]).arg(folder).output();
         if !mounted.is_ok_and(|output| output.status.success()) {
-            println!("skipped: needs the right to mount a tmpfs");
+            crate::skip::skipped("the right to mount a tmpfs");
             return None;
         }
         Some(Self(folder.to_owned()))

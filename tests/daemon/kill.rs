@@ -95,7 +95,7 @@ fn without_inotify_it_says_how_to_raise_the_limit_and_goes_on() {
     let errors = fs::File::create(folder.path().join("stderr")).unwrap();
     let mut command = Command::new("unshare");
     let child = command.args(["--user", "--map-root-user", "sh", "-c", &script]).current_dir(folder.path()).stdin(Stdio::null()).stderr(errors).spawn();
-    let Ok(child) = child else { return println!("skipped: needs unshare") };
+    let Ok(child) = child else { return crate::skip::skipped("unshare") };
     let mut daemon = daemon;
     daemon.child = Some(child);
     let mut has_ended = false;
@@ -105,7 +105,7 @@ fn without_inotify_it_says_how_to_raise_the_limit_and_goes_on() {
     });
     if has_ended || !said {
         daemon.child = None;
-        return println!("skipped: needs the right to make a user namespace with limits of its own: {}", daemon.stderr());
+        return crate::skip::skipped(format_args!("the right to make a user namespace with limits of its own: {}", daemon.stderr()));
     }
     assert!(daemon.stderr().contains("sysctl fs.inotify.max_user_instances="), "{}", daemon.stderr());
     fs::write(daemon.log("later.log"), "2026-09-21T10:00:00Z ERROR job-1 failed\nfine\n").unwrap();
@@ -188,7 +188,7 @@ fn when_new_folders_cannot_be_watched_any_more_it_says_so_and_finds_what_is_in_t
     let errors = fs::File::create(folder.path().join("stderr")).unwrap();
     let mut command = Command::new("unshare");
     let child = command.args(["--user", "--map-root-user", "sh", "-c", &script]).current_dir(folder.path()).stdin(Stdio::null()).stderr(errors).spawn();
-    let Ok(child) = child else { return println!("skipped: needs unshare") };
+    let Ok(child) = child else { return crate::skip::skipped("unshare") };
     daemon.child = Some(child);
     let is_out = |n: u32| fs::read_to_string(folder.path().join("out.ndjson")).is_ok_and(|out| out.contains(&format!("job-{n}x")));
     let mut has_ended = false;
@@ -198,7 +198,7 @@ fn when_new_folders_cannot_be_watched_any_more_it_says_so_and_finds_what_is_in_t
     });
     if has_ended {
         daemon.child = None;
-        return println!("skipped: needs the right to make a user namespace with limits of its own: {}", daemon.stderr());
+        return crate::skip::skipped(format_args!("the right to make a user namespace with limits of its own: {}", daemon.stderr()));
     }
     for n in 1..=6 {
         fs::create_dir(daemon.log(&n.to_string())).unwrap();

@@ -16,6 +16,8 @@ mod restart;
 mod rig;
 mod silence;
 mod sinks;
+#[path = "../support/skip.rs"]
+mod skip;
 #[path = "../invariants/support.rs"]
 #[allow(dead_code, reason = "the invariants use all of it")]
 mod support;

@@ -10,6 +10,8 @@ mod pass;
 mod results;
 mod retries;
 mod signals;
+#[path = "../support/skip.rs"]
+mod skip;
 mod tables;
 mod terminals;
 

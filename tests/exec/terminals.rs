@@ -360,7 +360,7 @@ fn output_can_be_held() {
 fn has(program: &str) -> bool {
     let is_there = std::process::Command::new("sh").args(["-c", &format!("command -v {program}")]).output().is_ok_and(|found| found.status.success());
     if !is_there {
-        println!("skipped: needs {program}");
+        crate::skip::skipped(format_args!("{program}"));
     }
     is_there
 }
@@ -376,7 +376,7 @@ fn a_program_that_draws_the_screen_works() {
         screen.press("q");
         assert!(screen.ended(0).contains("key 113 31 97"));
     } else {
-        println!("skipped: needs python3 with curses");
+        crate::skip::skipped("python3 with curses");
     }
 }
 

@@ -100,7 +100,7 @@ fn what_cannot_be_run_is_said_at_the_start() {
 #[test]
 fn another_user_runs_it() {
     if !nix::unistd::Uid::effective().is_root() {
-        return println!("skipped: needs root, to run a command as another user");
+        return crate::skip::skipped("root, to run a command as another user");
     }
     let mut daemon = Daemon::started(&source("echo \"TypeError: $(id -un)\"", "user = \"nobody\"\ndirectory = \"/\"\nrestart = \"never\""));
     assert_eq!(daemon.child.take().unwrap().wait().unwrap().code(), Some(0), "{}", daemon.stderr());

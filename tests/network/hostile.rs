@@ -27,7 +27,7 @@ fn pour(peer: &mut TcpStream, bytes: &[u8]) -> usize {
 fn a_thousand_hostile_peers_cost_bounded_memory_and_the_honest_one_is_heard() {
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
     if most < 2500 || setrlimit(Resource::RLIMIT_NOFILE, most.min(4096), most).is_err() {
-        return println!("skipped: needs 2500 descriptors, and may have {most}");
+        return crate::skip::skipped(format_args!("2500 descriptors, and may have {most}"));
     }
     let mut daemon = Daemon::started(TCP);
     let before = daemon.resident();

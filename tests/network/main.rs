@@ -10,5 +10,7 @@ mod journal;
 mod passed;
 mod rig;
 mod silence;
+#[path = "../support/skip.rs"]
+mod skip;
 mod streams;
 mod tls;

@@ -10,6 +10,8 @@ mod metrics;
 mod own;
 mod reload;
 mod rig;
+#[path = "../support/skip.rs"]
+mod skip;
 mod tidy;
 #[path = "../support/wait.rs"]
 mod wait;

@@ -39,7 +39,7 @@ fn prometheus_understands_the_alerts_and_the_page() {
     use std::io::Write;
     let promtool = || Command::new("promtool");
     if promtool().arg("--version").output().is_err() {
-        println!("skipped: needs promtool");
+        crate::skip::skipped("promtool");
         return;
     }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/prometheus");

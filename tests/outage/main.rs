@@ -11,6 +11,8 @@ mod killing;
 mod piped;
 mod playing;
 mod shippers;
+#[path = "../support/skip.rs"]
+mod skip;
 #[path = "../invariants/support.rs"]
 #[allow(dead_code, reason = "the invariants use all of it")]
 mod support;

@@ -38,7 +38,7 @@ fn installed(folder: &Path) -> PathBuf {
 #[test]
 fn systemd_has_nothing_to_say_against_the_units() {
     if !is_there("systemd-analyze") {
-        println!("skipped: needs systemd-analyze");
+        crate::skip::skipped("systemd-analyze");
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -65,7 +65,7 @@ pub fn version() -> Option<u32> {
 #[test]
 fn the_drop_in_is_what_a_newer_systemd_understands() {
     let Some(version) = version() else {
-        println!("skipped: needs systemd-analyze");
+        crate::skip::skipped("systemd-analyze");
         return;
     };
     let folder = tempfile::tempdir().unwrap();

@@ -4,5 +4,7 @@
 
 mod files;
 mod manager;
+#[path = "../support/skip.rs"]
+mod skip;
 #[path = "../support/wait.rs"]
 mod wait;

@@ -139,7 +139,7 @@ fn the_socket_starts_it_and_keeps_what_is_sent(machine: &Machine) {
 #[test]
 fn systemd_installs_starts_reloads_and_restarts_it_and_no_event_is_lost() {
     if let Some(what) = lacks() {
-        println!("skipped: needs {what}");
+        crate::skip::skipped(format_args!("{what}"));
         return;
     }
     let machine = Machine::boot();
