@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::args::{ReadMode, ReplayArgs, SetupArgs};
+use super::setup::over;
 use super::unread::unread;
 use super::{Exit, Failure, out, say, setup};
 use crate::core::engine::Engine;
@@ -114,7 +115,7 @@ struct Pair {
 impl Pair {
     fn read(&mut self, path: &Path, engines: [&(Arc<Engine>, u64); 2], mode: ReadMode) -> Result<(), Fault> {
         let mut opened = if path == Path::new("-") { input::stdin(input::Watched::default())? } else { input::file(path, input::Watched::default())? };
-        let mut streams = engines.map(|(engine, limit)| Stream::new(engine.clone(), Origin::default()).with_documents(*limit));
+        let mut streams = engines.map(|(engine, limit)| over(Stream::new(engine.clone(), Origin::default()).with_documents(*limit), &opened));
         let mut space = vec![0; BLOCK];
         let (mut is_unseen, mut damage) = (true, None);
         loop {
@@ -122,10 +123,13 @@ impl Pair {
                 damage = Some(Fault::Damaged(error));
                 0
             });
-            if std::mem::take(&mut is_unseen)
-                && let Some(foreign) = foreign::unread(&space[..count], count < BLOCK, mode.into())
-            {
-                return Err(Fault::Foreign(foreign.advice(Some(path).filter(|path| *path != Path::new("-")))));
+            if std::mem::take(&mut is_unseen) {
+                if let Some(foreign) = foreign::unread(&space[..count], count < BLOCK, mode.into()) {
+                    return Err(Fault::Foreign(foreign.advice(Some(path).filter(|path| *path != Path::new("-")))));
+                }
+                if !opened.live {
+                    streams.iter_mut().for_each(|stream| stream.begins_with(&space[..count], now()));
+                }
             }
             for (stream, found) in streams.iter_mut().zip(&mut self.found) {
                 let mut events = Vec::new();

@@ -14,10 +14,12 @@ use super::args::{ReadMode, ReadingArgs, SetupArgs};
 use crate::config::{Config, ErrorDetection, User};
 use crate::core::breaker;
 use crate::core::engine::{Engine, Limits};
+use crate::core::pipeline::Stream;
 use crate::core::transcript::Mode;
 use crate::diag::{Diagnostic, Diagnostics, Source};
 use crate::rules::{Examples, RuleSet, RulesFile, WARNING_FILE, builtin_files, entries_with, parse, parse_beside};
 use crate::sources::expand::{Input, expand};
+use crate::sources::input::Opened;
 use crate::state::{history, ledger};
 
 mod custom;
@@ -76,6 +78,11 @@ pub fn load(args: &SetupArgs, reading: Reading) -> Result<Setup, Failure> {
     drop((tables, aside("prepare").spawn(move || prepared.prepare())));
     let print = print(&config, &args.rules, reading);
     Ok(Setup { config, engine, print, unknown })
+}
+
+/// Tells a stream what is known of its input: a file has an end and is at hand, a pipe may go on.
+pub fn over(stream: Stream, opened: &Opened) -> Stream {
+    if opened.live { stream } else { stream.of_finished().with_whole_context() }
 }
 
 fn print(config: &Config, more: &[PathBuf], reading: Reading) -> [u8; 16] {

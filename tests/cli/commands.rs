@@ -275,6 +275,21 @@ fn a_configuration_alone_is_replayed_against_the_defaults() {
     }
 }
 
+/// What passes at its end, and how far it is indented as a whole, `replay` knows of a log as `scan` does.
+#[test]
+fn a_log_is_replayed_as_it_is_scanned() {
+    let folder = Folder::new();
+    folder.write("new.toml", "[error_detection]\nmax_context_lines = 3\n");
+    let green = "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\nValueError: wanted\n..\nRan 2 tests in 0.001s\n\nOK\n";
+    let indented: String = error("boom").lines().chain(["ready", "steady"]).map(|line| format!("        {line}\n")).collect();
+    for (log, errors) in [(green, 0), (&indented, 1)] {
+        folder.write("a.log", log);
+        assert_eq!(folder.siftd(["scan", "--format", "ndjson", "a.log"]).ended(0).records().len(), errors, "{log}");
+        let counts = folder.siftd(["replay", "--config", "new.toml", "a.log"]).ended(0).out();
+        assert_eq!(counts, format!("0 appear, 0 vanish, 0 change, {errors} stay\n"), "{log}");
+    }
+}
+
 #[test]
 fn what_is_kept_of_a_state_is_its_owners_alone() {
     use std::os::unix::fs::PermissionsExt;

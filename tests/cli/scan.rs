@@ -415,6 +415,19 @@ fn context_is_lines_on_either_side() {
     assert_eq!([context("0"), context("1"), context("3")], [1, 3, 7]);
 }
 
+/// A pipe's first bytes are examined in small pieces, for the sake of the first error.
+#[test]
+fn context_of_a_pipe_is_what_has_arrived() {
+    let folder = Folder::new();
+    for before in 960..1040 {
+        let log = format!("{}\n{}after\nlater\n", "x".repeat(before), error("boom"));
+        folder.write("a.log", &log);
+        let context = |done: Done| done.ended(0).records()[0]["context"].clone();
+        let args = ["scan", "--format", "ndjson", "--context", "2"];
+        assert_eq!(context(folder.piped(args, &log)), context(folder.siftd(args.into_iter().chain(["a.log"]))), "{before}");
+    }
+}
+
 #[test]
 fn ids_repeat_for_the_same_file_and_run_id_only() {
     let folder = Folder::new();

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::super::identity;
+use super::super::setup::over;
 use super::super::unread::{bounded, unread};
 use super::{Job, Tally};
 use crate::core::event::Event;
@@ -137,8 +138,7 @@ impl<'a> Reading<'a> {
             None => identity::nonce(),
         };
         let stream = Stream::new(job.setup.engine.clone(), Origin { uid, generation: 0 });
-        let stream = stream.with_documents(job.setup.config.limits.max_document_bytes);
-        let stream = if opened.live { stream } else { stream.of_finished().with_whole_context() };
+        let stream = over(stream.with_documents(job.setup.config.limits.max_document_bytes), opened);
         let is_named = !matches!(input, Input::Found(_));
         Self { job, index, envelope, stream, events: Vec::new(), out: Vec::new(), is_unseen: true, piece: FIRST_PIECE, is_named, flushed: None }
     }
@@ -170,7 +170,7 @@ impl<'a> Reading<'a> {
                         }
                         self.job.written(self.job.order.begin())?;
                     }
-                    self.begin(&block, totals)?;
+                    self.begin(&block, opened.live, totals)?;
                 }
                 Ok(count) => self.stream.advance(count, now(), &mut self.events),
                 Err(error) => {
@@ -210,11 +210,12 @@ impl<'a> Reading<'a> {
         true
     }
 
-    /// Processes a block of the beginning in pieces.
-    fn begin(&mut self, block: &[u8], totals: &mut Totals) -> io::Result<()> {
+    /// Processes a block of the beginning in pieces. An error's context may be in a later piece of the block; what follows a block of a pipe may never come.
+    fn begin(&mut self, block: &[u8], is_live: bool, totals: &mut Totals) -> io::Result<()> {
         let mut rest = block;
         while !rest.is_empty() {
             let (piece, next) = rest.split_at(self.piece.min(rest.len()));
+            self.stream.await_context(!is_live || !next.is_empty());
             self.stream.push(piece, now(), &mut self.events);
             self.print(totals);
             self.flush()?;
