@@ -110,12 +110,12 @@ impl Program {
         Ok(Child { child, group, begun: Instant::now(), pipes: Vec::new() })
     }
 
-    /// Runs the program and returns everything it prints to stdout.
+    /// Runs the program and returns everything it prints to stdout. Whoever does not wait for that ends it.
     ///
     /// # Errors
     /// It cannot be started.
     pub async fn output(&self) -> io::Result<Vec<u8>> {
-        Ok(self.command().stderr(Stdio::null()).output().await?.stdout)
+        Ok(self.command().stderr(Stdio::null()).kill_on_drop(true).output().await?.stdout)
     }
 }
 

@@ -66,7 +66,15 @@ impl Journal {
         let own = served.intake.open(label.clone(), Reading::default());
         let cursors = match &self.known {
             Some((uid, mark)) => Cursors::resume(*uid, mark),
-            None => Cursors::new((self.nonce)(), self.first(&served).await),
+            None => {
+                let stopped = &mut served.clone();
+                let first = tokio::select! {
+                    first = self.first(&served) => first,
+                    // Nothing was read and no position is known: the next start asks again.
+                    () = stopped.stopped() => return own.end(),
+                };
+                Cursors::new((self.nonce)(), first)
+            }
         };
         let mut cursor = cursors.cursor().to_owned();
         let flow = served.intake.resume(label, cursors);
