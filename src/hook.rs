@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal, getpgid, kill_process_group};
 
 /// Most records that may wait for a command.
 const MAX_WAITING: usize = 64;
@@ -24,6 +24,10 @@ const LOOK: Duration = Duration::from_millis(5);
 /// # Errors
 /// The command could not be started, failed, or took too long.
 pub fn run(argv: &[String], record: &[u8], spawn: impl FnOnce(&mut Command) -> io::Result<Child>) -> io::Result<()> {
+    ended(&mut start(argv, record, spawn)?, LIMIT, &AtomicBool::new(false))
+}
+
+fn start(argv: &[String], record: &[u8], spawn: impl FnOnce(&mut Command) -> io::Result<Child>) -> io::Result<Child> {
     let (program, args) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     // stdout belongs to records, or to a command that is watched.
     let output: Stdio = io::stderr().as_fd().try_clone_to_owned()?.into();
@@ -35,10 +39,11 @@ pub fn run(argv: &[String], record: &[u8], spawn: impl FnOnce(&mut Command) -> i
         // A command that does not read its stdin must not hold up the next one.
         std::thread::spawn(move || drop(stdin.write_all(&record)));
     }
-    ended(&mut child, LIMIT)
+    Ok(child)
 }
 
-fn ended(child: &mut Child, limit: Duration) -> io::Result<()> {
+/// Waits for the end of a command; ends it after `limit`, or once `is_over`.
+fn ended(child: &mut Child, limit: Duration, is_over: &AtomicBool) -> io::Result<()> {
     let started = Instant::now();
     loop {
         match child.try_wait() {
@@ -46,14 +51,29 @@ fn ended(child: &mut Child, limit: Duration) -> io::Result<()> {
             // Err: code that reaps all children may have been first.
             Ok(Some(_)) | Err(_) => return Ok(()),
             Ok(None) if started.elapsed() > limit => {
-                child.kill()?;
-                // Otherwise it would stay a zombie as long as siftd runs.
-                let _ = child.wait();
+                kill(child)?;
                 return Err(io::Error::other(format!("ended after {} s", limit.as_secs())));
+            }
+            Ok(None) if is_over.load(Ordering::Acquire) => {
+                kill(child)?;
+                return Err(io::Error::other("it still ran at the end of siftd, and was ended"));
             }
             Ok(None) => std::thread::sleep(LOOK),
         }
     }
+}
+
+/// Kills a command that has not been waited for yet, and its group if it leads one.
+fn kill(child: &mut Child) -> io::Result<()> {
+    let pid = Pid::from_child(child);
+    if getpgid(Some(pid)) == Ok(pid) {
+        kill_process_group(pid, Signal::KILL)?;
+    } else {
+        child.kill()?;
+    }
+    // Otherwise it would stay a zombie as long as siftd runs.
+    let _ = child.wait();
+    Ok(())
 }
 
 /// What a command is run for, and how.
@@ -74,7 +94,10 @@ pub struct HookQueue {
     tell: fn(&str),
     sender: SyncSender<Vec<u8>>,
     running: Arc<AtomicI32>,
-    thread: JoinHandle<()>,
+    /// What runs is to be ended, and nothing more to be run.
+    is_over: Arc<AtomicBool>,
+    /// Returns the number of records that the command was not run for.
+    thread: JoinHandle<usize>,
 }
 
 impl HookQueue {
@@ -84,9 +107,10 @@ impl HookQueue {
         let (option, tell) = (hook.option, hook.tell);
         let (sender, records) = sync_channel(MAX_WAITING);
         let running = Arc::new(AtomicI32::new(0));
-        let pid = running.clone();
-        let thread = std::thread::spawn(move || serve(&hook, &records, &pid));
-        Self { option, tell, sender, running, thread }
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (pid, ends) = (running.clone(), is_over.clone());
+        let thread = std::thread::spawn(move || serve(&hook, &records, &pid, &ends));
+        Self { option, tell, sender, running, is_over, thread }
     }
 
     /// Queues a run for a record; if too many wait, this one is left out, which is told.
@@ -108,24 +132,49 @@ impl HookQueue {
         // A panic in the thread has already been reported.
         let _ = self.thread.join();
     }
+
+    /// Waits like [`finish`](Self::finish), but not beyond `until`: a command that still runs then is ended, and the records
+    /// that still wait are left out, which is told.
+    pub fn finish_until(self, until: Instant) {
+        drop(self.sender);
+        while !self.thread.is_finished() && Instant::now() < until {
+            std::thread::sleep(LOOK);
+        }
+        self.is_over.store(true, Ordering::Release);
+        if let Ok(left @ 1..) = self.thread.join() {
+            let records = if left == 1 { "1 record is".to_owned() } else { format!("{left} records are") };
+            (self.tell)(&format!("{}: {records} left out, because siftd ends", self.option));
+        }
+    }
 }
 
-fn serve(hook: &Hook, records: &Receiver<Vec<u8>>, running: &AtomicI32) {
+/// Runs the command for each record, and returns how many are left once `is_over`.
+fn serve(hook: &Hook, records: &Receiver<Vec<u8>>, running: &AtomicI32, is_over: &AtomicBool) -> usize {
     let spawn = |command: &mut Command| {
         let child = (hook.spawn)(command)?;
         running.store(i32::try_from(child.id()).unwrap_or_default(), Ordering::Relaxed);
         Ok(child)
     };
+    let mut left = 0;
     for record in records {
-        if let Err(error) = run(&hook.argv, &record, spawn) {
+        if is_over.load(Ordering::Acquire) {
+            left += 1;
+            continue;
+        }
+        let done = start(&hook.argv, &record, spawn).and_then(|mut child| ended(&mut child, LIMIT, is_over));
+        if let Err(error) = done {
             (hook.tell)(&format!("{} {}: {error}", hook.option, hook.argv.first().map_or("", String::as_str)));
         }
         running.store(0, Ordering::Relaxed);
     }
+    left
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::sync::Mutex;
+
     use super::*;
 
     #[test]
@@ -149,9 +198,36 @@ mod tests {
             TOLD.fetch_add(1, Ordering::Relaxed);
         };
         let (sender, records) = sync_channel(MAX_WAITING);
-        let queue = HookQueue { option: "--on-blocking", tell, sender, running: Arc::default(), thread: std::thread::spawn(|| ()) };
+        let queue = HookQueue { option: "--on-blocking", tell, sender, running: Arc::default(), is_over: Arc::default(), thread: std::thread::spawn(|| 0) };
         (0..MAX_WAITING + 2).for_each(|_| queue.call(Vec::new()));
         assert_eq!((TOLD.load(Ordering::Relaxed), records.try_iter().count()), (2, MAX_WAITING));
+    }
+
+    #[test]
+    fn at_the_end_the_one_that_runs_is_ended_with_its_group_and_the_others_are_told() {
+        static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("out");
+        let argv = ["sh", "-c", "sleep 600 & echo $! > \"$0\"; wait", out.to_str().unwrap()].map(str::to_owned).to_vec();
+        let tell = |text: &str| TOLD.lock().unwrap().push(text.to_owned());
+        let queue = HookQueue::new(Hook { option: "on_open", argv, spawn: |command| command.process_group(0).spawn(), tell });
+        (0..3).for_each(|_| queue.call(Vec::new()));
+        let begun = Instant::now();
+        let pid = || std::fs::read_to_string(&out).unwrap_or_default();
+        while !pid().ends_with('\n') {
+            assert!(begun.elapsed() < LIMIT, "it does not begin");
+            std::thread::sleep(LOOK);
+        }
+        queue.finish_until(Instant::now());
+        assert_eq!(
+            *TOLD.lock().unwrap(),
+            ["on_open sh: it still ran at the end of siftd, and was ended", "on_open: 2 records are left out, because siftd ends"]
+        );
+        let state = || std::fs::read_to_string(format!("/proc/{}/stat", pid().trim()));
+        while state().is_ok_and(|stat| !stat.contains(") Z")) {
+            assert!(begun.elapsed() < LIMIT, "it has left something");
+            std::thread::sleep(LOOK);
+        }
     }
 
     fn ran(argv: &[&str], record: &[u8]) -> io::Result<()> {
@@ -170,7 +246,7 @@ mod tests {
     fn one_that_takes_too_long_is_ended_and_leaves_nothing() {
         let mut child = Command::new("sleep").arg("600").spawn().unwrap();
         let process = format!("/proc/{}", child.id());
-        assert!(ended(&mut child, Duration::ZERO).unwrap_err().to_string().contains("ended after"));
+        assert!(ended(&mut child, Duration::ZERO, &AtomicBool::new(false)).unwrap_err().to_string().contains("ended after"));
         assert!(!std::path::Path::new(&process).exists(), "it is a zombie");
     }
 }

@@ -2,7 +2,6 @@
 //! is full. Marks without events wait a little longer: losing one only means reading some bytes again.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::begin::{reason, take};
 use super::deliver::placed;
+use super::on_open::OnOpen;
 use super::pending::Pending;
 use super::plan::Obstacles;
 use super::pulse::Beat;
@@ -18,7 +18,6 @@ use super::sinks::Sinks;
 use super::wake::{Early, Stop, Wake};
 use crate::core::event::Timestamp;
 use crate::delivery::{Batch, Chunk};
-use crate::hook::{Hook, HookQueue};
 use crate::sinks::choose::Choose;
 use crate::sources::clock::now;
 use crate::state::committer::Committer;
@@ -62,7 +61,7 @@ pub(super) struct Commits {
     pub stop: Arc<Stop>,
     pub beat: Arc<Beat>,
     /// Runs the command for breakers that have opened.
-    pub on_open: Option<HookQueue>,
+    pub on_open: OnOpen,
 }
 
 /// Repeats a step of the start until there is room for it. Returns `false` if the daemon was told to stop meanwhile.
@@ -105,14 +104,7 @@ pub(super) fn start(mut commits: Commits) -> JoinHandle<()> {
         }
         commits.queue.close();
         commits.committer.outbox().close();
-        commits.on_open.take().into_iter().for_each(HookQueue::finish);
     })
-}
-
-/// Returns what runs the command for breakers that open; `None` if there is no command.
-fn on_open(argv: &[String]) -> Option<HookQueue> {
-    let tell = |text: &str| tracing::warn!("{text}");
-    (!argv.is_empty()).then(|| HookQueue::new(Hook { option: "on_open", argv: argv.to_vec(), spawn: Command::spawn, tell }))
 }
 
 impl Commits {
@@ -173,7 +165,7 @@ impl Commits {
         metrics().outbox_max_bytes.set(room.outbox_max);
         if room.on_open != *told {
             told.clone_from(&room.on_open);
-            self.on_open = on_open(&room.on_open);
+            self.on_open.set(told);
         }
         room
     }
@@ -306,8 +298,7 @@ impl Commits {
                 drop(self.sender.send(Wake::SinkBegins(mark.clone())));
             }
         }
-        let opened = self.committer.take_opened();
-        self.on_open.iter().for_each(|on_open| opened.iter().for_each(|record| on_open.call(record.clone())));
+        self.on_open.call(self.committer.take_opened());
     }
 
     fn say_trouble(&self, error: &StoreError) {

@@ -23,7 +23,8 @@ pub(super) fn end(mut daemon: Daemon, committing: JoinHandle<()>, wakes: &Receiv
     notify::stopping();
     daemon.pulse.end();
     let until = *daemon.stop.until.get_or_init(|| Instant::now() + daemon.grace);
-    let _explained = explain_wait(daemon.stop.clone(), outbox.clone(), until);
+    let (stop, on_open, written) = (daemon.stop.clone(), daemon.on_open.clone(), outbox.clone());
+    let explained = explain_wait(stop.clone(), until, move || unfinished(&written));
     let unread = daemon.drain(wakes, until);
     daemon.queue.close();
     let is_durable = daemon.is_durable;
@@ -34,7 +35,9 @@ pub(super) fn end(mut daemon: Daemon, committing: JoinHandle<()>, wakes: &Receiv
         tracing::error!("shutdown_grace is over: {files} not read to the end; with --state-dir the next start would go on there");
     }
     let (sinks, ended) = daemon.ended();
-    let has_joined = join_all(committing, sinks.into_threads(), until + Duration::from_millis(500));
+    let late = until + Duration::from_millis(500);
+    let has_joined = join_all(committing, sinks.into_threads(), late);
+    drop(explained);
     let last = LastWords::of(wakes);
     let is_whole = has_joined && last.left.is_empty() && !is_cut;
     for (sink, count) in &last.left {
@@ -47,6 +50,8 @@ pub(super) fn end(mut daemon: Daemon, committing: JoinHandle<()>, wakes: &Receiv
             tracing::error!("shutdown_grace is over: up to {} records are lost; with --state-dir they would wait for the next start", outbox.waiting());
         }
     }
+    let _explained = explain_wait(stop, until, || "the command of on_open still runs".to_owned());
+    on_open.finish(late);
     match last.failed {
         Some(why) => ended.and(Err(why)),
         None if is_whole || is_durable => ended,
@@ -54,20 +59,25 @@ pub(super) fn end(mut daemon: Daemon, committing: JoinHandle<()>, wakes: &Receiv
     }
 }
 
+/// Says what has not been done yet.
+fn unfinished(outbox: &Outbox) -> String {
+    match outbox.waiting() {
+        0 => "what is there is still being read".to_owned(),
+        1 => "1 record is not written yet".to_owned(),
+        waiting => format!("{waiting} records are not written yet"),
+    }
+}
+
 /// Says what is waited for, if the end takes long; not any more once the returned sender is dropped.
-fn explain_wait(stop: Arc<Stop>, outbox: Arc<Outbox>, until: Instant) -> Sender<()> {
+fn explain_wait(stop: Arc<Stop>, until: Instant, what: impl FnOnce() -> String + Send + 'static) -> Sender<()> {
     let (ended, ends) = channel();
     std::thread::spawn(move || {
         if ends.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
             return;
         }
         let seconds = until.saturating_duration_since(Instant::now()).as_secs_f64().ceil();
-        let what = match outbox.waiting() {
-            0 => "what is there is still being read".to_owned(),
-            waiting => format!("{} not written yet", if waiting == 1 { "1 record is".to_owned() } else { format!("{waiting} records are") }),
-        };
         let sooner = if stop.is_asked.load(Ordering::Acquire) { "; another signal (Ctrl-C) ends it now" } else { "" };
-        tracing::warn!("ending: {what}; it ends in {seconds} s at the latest (shutdown_grace){sooner}");
+        tracing::warn!("ending: {}; it ends in {seconds} s at the latest (shutdown_grace){sooner}", what());
     });
     ended
 }

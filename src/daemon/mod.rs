@@ -26,6 +26,7 @@ mod clock;
 mod commit;
 mod deliver;
 mod end;
+mod on_open;
 mod pending;
 mod plan;
 mod pulse;
@@ -42,6 +43,7 @@ use begin::{Restored, descriptors, take_state};
 use commit::Room;
 use deliver::Shared;
 use end::end;
+use on_open::OnOpen;
 pub use plan::{Again, Ended, Obstacles, Plan, SinkPlan};
 use reload::Current;
 use serve::Daemon;
@@ -158,6 +160,7 @@ fn daemon(mut plan: Plan, restored: Restored, (committer, shared, sender): (&Com
         silence: Silence::new(plan.silence, silences, now()),
         sinks,
         room: Arc::new(Mutex::new(Room { outbox_max: plan.outbox_max, dropping: plan.dropping, on_open: plan.on_open })),
+        on_open: OnOpen::default(),
         grace: plan.grace,
         pulse: Arc::default(),
         answers,

@@ -11,6 +11,7 @@ use super::answers::Answers;
 use super::begin::SharedLock;
 use super::clock::{self, Clock, FULL_SWEEP, LOOK_AGAIN, PRUNE};
 use super::commit::{self, Commits, Room};
+use super::on_open::OnOpen;
 use super::plan::Ended;
 use super::pulse::{self, Pulse};
 use super::reload::Current;
@@ -58,6 +59,7 @@ pub(super) struct Daemon {
     pub silence: Silence,
     pub sinks: Sinks,
     pub room: Arc<Mutex<Room>>,
+    pub on_open: OnOpen,
     /// Time to drain.
     pub grace: Duration,
     pub current: Current,
@@ -99,7 +101,7 @@ impl Daemon {
             sender: sender.clone(),
             stop: self.stop.clone(),
             beat: self.pulse.add(pulse::COMMITTER),
-            on_open: None,
+            on_open: self.on_open.clone(),
         }
     }
 

@@ -24,6 +24,8 @@ pub enum Why {
     DatagramCut,
     /// Connections that were closed at once because there were too many.
     TurnedAway,
+    /// What processes that a command left behind could still have printed.
+    LeftBehind,
 }
 
 impl Why {
@@ -40,6 +42,7 @@ impl Why {
             Self::UdpLoss => "udp_loss",
             Self::DatagramCut => "datagram_cut",
             Self::TurnedAway => "turned_away",
+            Self::LeftBehind => "left_behind",
         }
     }
 }

@@ -166,9 +166,10 @@ impl Pump {
 }
 
 /// Writes all bytes, even if the descriptor is non-blocking.
-pub fn write_all(output: &mut File, mut bytes: &[u8]) -> io::Result<()> {
+pub fn write_all(output: &mut (impl Write + AsFd), mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match output.write(bytes) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
             Ok(count) => bytes = &bytes[count..],
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => drop(waiting::writable(output.as_fd(), output.as_fd())?),
@@ -229,5 +230,40 @@ impl Look {
             journal.errors(&self.events);
             self.said.add(self.io, std::mem::take(&mut self.events));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::BorrowedFd;
+
+    use super::*;
+
+    /// Takes this many bytes, and then none.
+    struct Taking(File, usize);
+
+    impl Write for Taking {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let count = bytes.len().min(self.1);
+            self.1 -= count;
+            Ok(count)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl AsFd for Taking {
+        fn as_fd(&self) -> BorrowedFd<'_> {
+            self.0.as_fd()
+        }
+    }
+
+    #[test]
+    fn an_output_that_takes_no_byte_is_a_trouble_and_not_tried_for_ever() {
+        let mut output = Taking(tempfile::tempfile().unwrap(), 5);
+        write_all(&mut output, b"abc").unwrap();
+        assert_eq!(write_all(&mut output, b"defg").unwrap_err().kind(), ErrorKind::WriteZero);
     }
 }

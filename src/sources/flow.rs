@@ -67,6 +67,8 @@ struct State {
     deadline: Option<Timestamp>,
     timer: Option<Timestamp>,
     has_ended: bool,
+    /// Everything was processed; what the last turn gave may not be passed on yet.
+    is_processed: bool,
     is_finished: bool,
 }
 
@@ -147,7 +149,7 @@ impl Flow {
         }
     }
 
-    /// Whether an ended stream was completely processed.
+    /// Whether an ended stream was completely processed and passed on.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         lock(&self.state).is_finished
@@ -206,7 +208,7 @@ impl Flow {
             *slot = Some(stream);
         }
         let mut state = lock(&self.state);
-        (state.deadline, state.is_finished) = (turn.deadline, has_ended);
+        (state.deadline, state.is_processed) = (turn.deadline, has_ended);
         turn
     }
 
@@ -232,7 +234,8 @@ impl Flow {
         let mut state = lock(&self.state);
         state.phase = Phase::Idle;
         let deadline = state.deadline;
-        if state.is_finished {
+        if state.is_processed {
+            state.is_finished = true;
             state.pending.clear();
             self.set_timer(state, None);
             self.intake.open.fetch_sub(1, Ordering::AcqRel);

@@ -1,10 +1,9 @@
 //! Command sources: their outputs, how they end and restart, and that they leave nothing behind.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
-use super::rig::Daemon;
+use super::rig::{Daemon, is_alive};
 
 fn source(script: &str, more: &str) -> String {
     format!("[[source]]\nname = \"job\"\ntype = \"command\"\nargv = [\"sh\", \"-c\", '''{script}''']\n{more}\n")
@@ -55,11 +54,6 @@ fn status_says_how_a_command_ended_that_is_to_run() {
     assert_eq!(daemon.stop(), Some(0));
 }
 
-fn is_alive(pid: &str) -> bool {
-    let status = fs::read_to_string(Path::new("/proc").join(pid).join("stat"));
-    status.is_ok_and(|stat| !stat.rsplit(')').next().unwrap_or_default().starts_with(" Z"))
-}
-
 #[test]
 fn at_the_end_the_whole_group_ends_also_who_does_not_heed_sigterm() {
     let script = "trap '' TERM; sh -c 'trap \"\" TERM; while :; do sleep 0.05; done' & echo $! > child; echo $$ > self; while :; do sleep 0.05; done";
@@ -83,6 +77,62 @@ fn what_a_command_says_when_it_is_told_to_end_is_read() {
     assert_eq!(daemon.texts(), ["TypeError: at the end"]);
     let exit = &daemon.of_kind("exit")[0];
     assert_eq!((&exit["outcome"], exit["code"].as_i64()), (&"stopped".into(), Some(0)));
+}
+
+#[test]
+fn what_a_command_that_ended_has_left_ends_before_the_next_run() {
+    let script = "sleep 7654 > /dev/null 2>&1 & echo $! >> children; exit 1";
+    let mut daemon = Daemon::started(&source(script, "restart = \"always\"\nrestart_delay = \"10ms\"\nmax_restart_delay = \"20ms\""));
+    let children = || fs::read_to_string(daemon.path("children")).unwrap_or_default().lines().map(str::to_owned).collect::<Vec<_>>();
+    daemon.until("it does not begin anew", || children().len() > 3);
+    let alive = || children().iter().filter(|pid| is_alive(pid)).count();
+    // One more may begin between the two looks.
+    daemon.until("what was left goes on", || alive() < 2);
+    assert_eq!(daemon.stop(), Some(0));
+    let children = fs::read_to_string(daemon.path("children")).unwrap();
+    assert!(children.lines().all(|pid| !is_alive(pid)), "{}", daemon.stderr());
+    assert!(daemon.of_kind("gap").is_empty(), "it had no output open");
+    assert!(daemon.of_kind("exit").iter().all(|exit| exit["outcome"] == "failure" && exit["code"] == 1));
+}
+
+#[test]
+fn what_is_left_and_does_not_heed_sigterm_is_killed() {
+    let script = "sh -c 'trap \"\" TERM; echo $$ > child; while :; do sleep 0.02; done' > /dev/null 2>&1 & until [ -s child ]; do sleep 0.02; done";
+    let mut daemon = Daemon::started(&source(script, "restart = \"never\"\nstop_timeout = \"100ms\""));
+    assert_eq!(daemon.child.take().unwrap().wait().unwrap().code(), Some(0), "{}", daemon.stderr());
+    let child = fs::read_to_string(daemon.path("child")).unwrap();
+    daemon.until("it goes on", || !is_alive(child.trim()));
+}
+
+#[test]
+fn what_is_left_with_an_open_output_is_read_to_its_end_and_a_gap_says_that_it_was_cut() {
+    let (late, last) = ("sleep 0.3; echo \"TypeError: late\"", "trap \"echo TypeError: told to end >&2; exit\" TERM; while :; do sleep 0.02; done");
+    let mut daemon = Daemon::started(&source(&format!("sh -c '{late}; {last}' & exit 0"), ""));
+    assert_eq!(daemon.child.take().unwrap().wait().unwrap().code(), Some(0), "{}", daemon.stderr());
+    assert_eq!(daemon.texts(), ["TypeError: late", "TypeError: told to end"]);
+    let (gaps, exits) = (daemon.of_kind("gap"), daemon.of_kind("exit"));
+    let cut = (&gaps[0]["why"], &gaps[0]["source"]["name"], gaps.len());
+    assert_eq!((cut, &exits[0]["outcome"]), ((&"left_behind".into(), &"job".into(), 1), &"success".into()), "{}", daemon.stderr());
+    assert!(exits[0]["duration_ms"].as_u64().unwrap() < 2_000, "that the command ran longer is not so");
+}
+
+#[test]
+fn what_has_left_the_group_is_not_waited_for_even_if_it_prints_without_an_end() {
+    let script = "setsid sh -c 'echo $$ > child; exec yes' & until [ -s child ]; do sleep 0.02; done; echo 'TypeError: before' >&2";
+    let mut daemon = Daemon::started(&source(script, ""));
+    assert_eq!(daemon.child.take().unwrap().wait().unwrap().code(), Some(0), "{}", daemon.stderr());
+    assert_eq!((daemon.texts(), daemon.of_kind("exit").len()), (vec!["TypeError: before".to_owned()], 1), "{}", daemon.stderr());
+    assert_eq!(daemon.of_kind("gap")[0]["why"], "left_behind");
+    // Nobody reads what it prints any more.
+    let child = fs::read_to_string(daemon.path("child")).unwrap();
+    daemon.until("its output is still open", || !is_alive(child.trim()));
+}
+
+#[test]
+fn what_ends_by_itself_soon_after_the_command_is_no_gap() {
+    let mut daemon = Daemon::started(&source("(sleep 0.3; echo 'TypeError: late') & exit 0", ""));
+    assert_eq!(daemon.child.take().unwrap().wait().unwrap().code(), Some(0), "{}", daemon.stderr());
+    assert_eq!((daemon.texts(), daemon.of_kind("gap").len()), (vec!["TypeError: late".to_owned()], 0));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::rig::Daemon;
+use super::rig::{Daemon, is_alive};
 
 const JOURNALCTL: &str = r#"#!/bin/sh
 after=0
@@ -138,4 +138,18 @@ fn where_the_newest_entry_is_not_known_it_is_read_from_now_on() {
     log(&daemon, &mut at, &[(ERR, "the store is gone")]);
     daemon.wait_for(&["the store is gone"]);
     assert_eq!(daemon.stop(), Some(0));
+}
+
+#[test]
+fn who_is_told_to_end_does_not_wait_for_the_newest_entry() {
+    let mut daemon = journal("end");
+    let tool = daemon.path("bin/journalctl");
+    fs::write(&tool, JOURNALCTL.replace("tail -n 1 entries", "echo $$ > asked; exec sleep 60")).unwrap();
+    start(&mut daemon);
+    let asked = || fs::read_to_string(daemon.path("asked")).unwrap_or_default();
+    daemon.until("it does not ask", || asked().ends_with('\n'));
+    let pid = asked().trim().to_owned();
+    assert_eq!(daemon.stop(), Some(0));
+    assert!(!daemon.stderr().contains("shutdown_grace"), "{}", daemon.stderr());
+    daemon.until("journalctl is left running", || !is_alive(&pid));
 }

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -155,4 +155,10 @@ impl Drop for Daemon {
 pub fn counted(priority: u8, text: &str) -> String {
     let message = format!("<{priority}>1 - web01 shop 12 - - {text}");
     format!("{} {message}", message.len())
+}
+
+/// Whether a process runs; one that nobody has waited for does not.
+pub fn is_alive(pid: &str) -> bool {
+    let status = fs::read_to_string(Path::new("/proc").join(pid).join("stat"));
+    status.is_ok_and(|stat| !stat.rsplit(')').next().unwrap_or_default().starts_with(" Z"))
 }

@@ -3,13 +3,15 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::unistd::{Uid, User};
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, test_kill_process_group, waitpgid};
 use tokio::process::Command;
 
 use super::Outputs;
@@ -42,6 +44,8 @@ pub struct Ended {
     pub signal: Option<i32>,
     /// It was told to end.
     pub was_stopped: bool,
+    /// How long it ran.
+    pub ran: Duration,
 }
 
 impl Program {
@@ -103,15 +107,15 @@ impl Program {
     pub fn start(&self) -> io::Result<Child> {
         let child = self.command().spawn()?;
         let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        Ok(Child { child, group })
+        Ok(Child { child, group, begun: Instant::now(), pipes: Vec::new() })
     }
 
-    /// Runs the program and returns everything it prints to stdout.
+    /// Runs the program and returns everything it prints to stdout. Whoever does not wait for that ends it.
     ///
     /// # Errors
     /// It cannot be started.
     pub async fn output(&self) -> io::Result<Vec<u8>> {
-        Ok(self.command().stderr(Stdio::null()).output().await?.stdout)
+        Ok(self.command().stderr(Stdio::null()).kill_on_drop(true).output().await?.stdout)
     }
 }
 
@@ -142,10 +146,13 @@ fn find(name: &str, directory: Option<&Path>, path: &OsString) -> Result<(), Str
     Err(format!("there is no program {name:?} in PATH: install it, or give its whole path in argv"))
 }
 
-/// A running process.
+/// A process, and its process group.
 pub struct Child {
     child: tokio::process::Child,
     group: Option<Pid>,
+    begun: Instant,
+    /// Its outputs once more, to see whether any process can still write to them.
+    pipes: Vec<OwnedFd>,
 }
 
 impl Child {
@@ -153,36 +160,56 @@ impl Child {
     pub fn take_outputs(&mut self) -> Outputs {
         let mut outputs = Outputs::new();
         if let Some(stdout) = self.child.stdout.take() {
+            self.pipes.extend(stdout.as_fd().try_clone_to_owned());
             outputs.push((Io::Stdout, Box::new(stdout)));
         }
         if let Some(stderr) = self.child.stderr.take() {
+            self.pipes.extend(stderr.as_fd().try_clone_to_owned());
             outputs.push((Io::Stderr, Box::new(stderr)));
         }
         outputs
     }
 
     /// Waits until the process ends, or stops its whole group when the source is to end.
-    pub async fn wait(mut self, served: &mut Served) -> Ended {
+    pub async fn wait(&mut self, served: &mut Served) -> Ended {
         let timeout = served.config.stop_timeout;
         tokio::select! {
-            status = self.child.wait() => ended(status, false),
+            status = self.child.wait() => self.ended(status, false),
             () = served.stopped() => self.stop(timeout).await,
         }
     }
 
-    async fn stop(mut self, timeout: Duration) -> Ended {
-        self.signal(Signal::TERM);
+    async fn stop(&mut self, timeout: Duration) -> Ended {
         let until = Instant::now() + timeout;
-        let status = tokio::time::timeout(timeout, self.child.wait()).await;
-        while status.is_ok() && self.has_group() && Instant::now() < until {
+        self.signal(Signal::TERM);
+        let status = match tokio::time::timeout(timeout, self.child.wait()).await {
+            Ok(status) => status,
+            Err(_) => {
+                self.signal(Signal::KILL);
+                self.child.wait().await
+            }
+        };
+        self.see_off(until).await;
+        self.ended(status, true)
+    }
+
+    /// Ends what the process, which has ended, has left of its group: SIGTERM, and SIGKILL after `timeout`. Returns whether it has left anything.
+    pub async fn end_group(&self, timeout: Duration) -> bool {
+        let is_left = self.has_group();
+        if is_left {
+            self.signal(Signal::TERM);
+            self.see_off(Instant::now() + timeout).await;
+        }
+        is_left
+    }
+
+    /// Waits for the end of a group that was told to end, and kills what is left of it at `until`.
+    async fn see_off(&self, until: Instant) {
+        while self.has_group() {
+            if Instant::now() >= until {
+                return self.signal(Signal::KILL);
+            }
             tokio::time::sleep(LOOK).await;
-        }
-        if status.is_err() || self.has_group() {
-            self.signal(Signal::KILL);
-        }
-        match status {
-            Ok(status) => ended(status, true),
-            Err(_) => ended(self.child.wait().await, true),
         }
     }
 
@@ -193,15 +220,30 @@ impl Child {
         }
     }
 
+    /// Whether the group has members, now that the process has ended.
     fn has_group(&self) -> bool {
-        self.group.is_some_and(|group| test_kill_process_group(group).is_ok())
+        let Some(group) = self.group else { return false };
+        // The orphans of a container become children of its first process, which may be siftd; as zombies they would count as members.
+        while matches!(waitpgid(group, WaitOptions::NOHANG), Ok(Some(_))) {}
+        test_kill_process_group(group).is_ok()
     }
-}
 
-fn ended(status: io::Result<ExitStatus>, was_stopped: bool) -> Ended {
-    use std::os::unix::process::ExitStatusExt;
-    let status = status.ok();
-    Ended { code: status.and_then(|status| status.code()), signal: status.and_then(|status| status.signal()), was_stopped }
+    /// Whether any process can still write to an output.
+    pub fn is_held(&self) -> bool {
+        let is_open = |pipe: &OwnedFd| {
+            let mut polled = [PollFd::new(pipe, PollFlags::empty())];
+            // HUP comes unasked, as soon as nobody has the other end open.
+            poll(&mut polled, Some(&Timespec::default())).is_ok() && !polled[0].revents().contains(PollFlags::HUP)
+        };
+        self.pipes.iter().any(is_open)
+    }
+
+    fn ended(&self, status: io::Result<ExitStatus>, was_stopped: bool) -> Ended {
+        use std::os::unix::process::ExitStatusExt;
+        let status = status.ok();
+        let (code, signal) = (status.and_then(|status| status.code()), status.and_then(|status| status.signal()));
+        Ended { code, signal, was_stopped, ran: self.begun.elapsed() }
+    }
 }
 
 #[cfg(test)]

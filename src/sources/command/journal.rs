@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::codec::FramedRead;
 
-use super::{Program, Runs, finish_outputs, not_started};
+use super::{Program, Runs, finish, not_started};
 use crate::config::{SourceConfig, SourceKind, StartAt};
 use crate::core::event::Timestamp;
 use crate::delivery::{Label, Mark, Uid};
@@ -66,7 +66,15 @@ impl Journal {
         let own = served.intake.open(label.clone(), Reading::default());
         let cursors = match &self.known {
             Some((uid, mark)) => Cursors::resume(*uid, mark),
-            None => Cursors::new((self.nonce)(), self.first(&served).await),
+            None => {
+                let stopped = &mut served.clone();
+                let first = tokio::select! {
+                    first = self.first(&served) => first,
+                    // Nothing was read and no position is known: the next start asks again.
+                    () = stopped.stopped() => return own.end(),
+                };
+                Cursors::new((self.nonce)(), first)
+            }
         };
         let mut cursor = cursors.cursor().to_owned();
         let flow = served.intake.resume(label, cursors);
@@ -74,7 +82,6 @@ impl Journal {
         flow.cursor(cursor.clone());
         let mut runs = Runs::new(&served.config);
         loop {
-            let begun = Instant::now();
             let (turned, stops) = watch::channel(false);
             let (moved, at) = watch::channel(cursor.clone());
             let mut outputs = JoinSet::new();
@@ -92,13 +99,15 @@ impl Journal {
                             }
                         }
                     }
-                    child.wait(&mut served).await
+                    let ended = child.wait(&mut served).await;
+                    // Entries that were not read are read by the next run, behind the cursor.
+                    finish(&child, outputs, &turned, &mut served).await;
+                    ended
                 }
                 Err(error) => not_started(&served, &error),
             };
-            finish_outputs(outputs, &turned).await;
             cursor.clone_from(&at.borrow());
-            let goes_on = runs.ended(&own, &ended, begun.elapsed(), &served);
+            let goes_on = runs.ended(&own, &ended, &served);
             let Some(pause) = goes_on else { break };
             tokio::select! {
                 () = served.stopped() => break,
