@@ -16,6 +16,7 @@ use super::leave_out::{self, LeftOut};
 use super::ledger::{self, Ledger};
 use super::outbox::Outbox;
 use super::queue::ControlMessage;
+use super::renew::Made;
 use super::store::{Store, StoreError, Tx};
 use super::withhold::{Rules, Withhold};
 use crate::core::event::Timestamp;
@@ -54,6 +55,10 @@ pub struct Committer {
     write_seen: Option<WriteSeen>,
     /// Records of breakers that have opened, for whoever must be notified.
     opened: Vec<Vec<u8>>,
+    /// A new state file that could not be opened yet.
+    pub(super) made: Option<Made>,
+    /// Notices that belong to no batch, for the next transaction.
+    pub(super) owed: Vec<(Label, Notice)>,
 }
 
 impl Committer {
@@ -95,6 +100,8 @@ impl Committer {
             ledger: Ledger::default(),
             write_seen: None,
             opened: Vec::new(),
+            made: None,
+            owed: Vec::new(),
         };
         let waiting = committer.forget_done(done);
         committer.outbox.done(done, Some(waiting));
@@ -168,6 +175,7 @@ impl Committer {
             Ok(()) => {
                 draft.said.iter().for_each(|(at, number)| self.left_out[*at].said = Some(*number));
                 self.opened.append(&mut draft.body.opened);
+                self.owed.clear();
                 counting::publish(batches, &draft.body.counted);
                 self.publish(draft.body.chunks, messages);
                 counting::outbox(&self.outbox, &self.sinks);
@@ -228,6 +236,10 @@ impl Committer {
                 ControlMessage::Forget(uid) => tx.forget(uid)?,
                 ControlMessage::Sources(names) => names.iter().try_for_each(|name| tx.source(name))?,
                 ControlMessage::LossIsSaid => tx.no_loss()?,
+                ControlMessage::IsSaidAgain(names) => {
+                    names.iter().try_for_each(|name| tx.source(name))?;
+                    tx.no_loss()?;
+                }
                 ControlMessage::Withhold(_) | ControlMessage::Ledger(_) => {}
             }
         }
@@ -254,7 +266,8 @@ impl Committer {
                 ControlMessage::Withhold(rules) => self.withhold.set_rules(rules.clone()),
                 ControlMessage::Ledger(rules) => self.ledger.set_rules(*rules),
                 ControlMessage::SinkBegins { name, .. } => self.outbox.let_go(name),
-                ControlMessage::Sink(_) | ControlMessage::SinkEnds(_) | ControlMessage::Seen(_) | ControlMessage::LossIsSaid => {}
+                ControlMessage::Sink(_) | ControlMessage::SinkEnds(_) | ControlMessage::Seen(_) => {}
+                ControlMessage::LossIsSaid | ControlMessage::IsSaidAgain(_) => {}
             }
         }
         let done = self.done_by(&self.sinks).unwrap_or_else(|| self.outbox.last());
@@ -282,20 +295,6 @@ impl Committer {
             self.waiting.pop_front();
         }
         self.waiting.iter().map(|(.., bytes)| bytes).sum()
-    }
-
-    /// Commits a notice that belongs to no batch.
-    pub(super) fn say(&mut self, label: &Label, notice: &Notice, now: Timestamp) -> Result<(), StoreError> {
-        let batch = Batch {
-            uid: Uid::default(),
-            label: Arc::new(label.clone()),
-            records: Vec::new(),
-            body: Vec::new(),
-            notices: vec![notice.clone()],
-            mark: None,
-            at: now,
-        };
-        self.commit(&[batch], &[], now)
     }
 
     /// Checkpoints the log after a transaction found no room: the space that frees may be enough.
