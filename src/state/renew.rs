@@ -78,6 +78,7 @@ impl Committer {
             None => tx.note_loss(now)?,
         }
         self.sinks.iter().try_for_each(|mark| tx.sink(mark))?;
+        self.left_out.iter().filter_map(|out| Some((out, out.said?))).try_for_each(|(out, said)| tx.left_out(out, said))?;
         self.withhold.all().try_for_each(|(key, held)| tx.withheld(key, Some(held)))?;
         for (uid, places) in &self.emitted {
             places.iter().try_for_each(|place| tx.emit(uid, *place))?;

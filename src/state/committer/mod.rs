@@ -69,12 +69,13 @@ impl Committer {
     pub fn new(store: Option<Store>, rules: Rules, write_notice: WriteNotice, sinks: &[String]) -> Result<Self, StoreError> {
         let mut emitted: HashMap<Uid, BTreeSet<Place>> = HashMap::new();
         let (mut last, mut waiting, mut known, mut held, mut sources) = Default::default();
+        let mut left_out = Vec::new();
         if let Some(store) = &store {
             store.emitted(&mut |uid, place| {
                 emitted.entry(uid).or_default().insert(place);
             })?;
             (last, waiting, known, held) = (store.last()?, VecDeque::from(store.outbox()?), store.sinks()?, store.withheld()?);
-            sources = store.sources()?;
+            (sources, left_out) = (store.sources()?, store.left_out()?);
         }
         let mark = |name: &String| {
             let old = known.iter().find(|mark: &&SinkMark| mark.name == *name).cloned();
@@ -83,6 +84,8 @@ impl Committer {
         let marks: Vec<SinkMark> = sinks.iter().map(mark).collect();
         let done = marks.iter().map(|mark| mark.seq).min().unwrap_or(last);
         let outbox = Arc::new(Outbox::new(last, done, waiting.iter().map(|(.., bytes)| bytes).sum(), store.is_none()));
+        left_out.retain(|out| sinks.contains(&out.sink));
+        left_out.iter().for_each(|out| outbox.left_out_before(&out.sink, out.from, out.to));
         let gone = known.into_iter().map(|mark| mark.name).filter(|name| !sinks.contains(name)).collect();
         let withhold = Withhold::new(rules, held);
         let mut committer = Self {
@@ -93,7 +96,7 @@ impl Committer {
             outbox,
             waiting,
             sinks: marks,
-            left_out: Vec::new(),
+            left_out,
             gone,
             sources,
             kinds: HashMap::new(),
@@ -174,6 +177,7 @@ impl Committer {
         match done {
             Ok(()) => {
                 draft.said.iter().for_each(|(at, number)| self.left_out[*at].said = Some(*number));
+                self.left_out.iter_mut().for_each(|out| out.is_stored = true);
                 self.opened.append(&mut draft.body.opened);
                 self.owed.clear();
                 counting::publish(batches, &draft.body.counted);
@@ -246,6 +250,7 @@ impl Committer {
         if messages.iter().any(concerns_sinks) {
             tx.done(self.done_by(&sinks).unwrap_or(u64::MAX >> 1))?;
         }
+        leave_out::store(tx, &self.left_out, &draft.said, &sinks)?;
         for first in leave_out::needless(&self.waiting, &self.with_held(sinks), &self.left_out) {
             tx.drop_chunk(first)?;
         }

@@ -24,7 +24,7 @@ mod salvage;
 mod tx;
 
 use aside::set_aside;
-use form::{APPLICATION_ID, LOSS, MAKING, SETTINGS, SILENCES, TABLES, VERSION, form};
+use form::{APPLICATION_ID, DROPPED, LOSS, MAKING, SETTINGS, SILENCES, TABLES, VERSION, form};
 pub(in crate::state) use make::with_end;
 pub use read::{SilenceRow, StreamRow};
 use salvage::salvage;
@@ -256,6 +256,9 @@ impl Store {
         if version < 7 {
             tx.execute_batch(breakers::LEFT_OUT)?;
         }
+        if version < 8 {
+            tx.execute_batch(DROPPED)?;
+        }
         if version < VERSION {
             tx.execute_batch(&format!("PRAGMA user_version={VERSION}; PRAGMA application_id={APPLICATION_ID};"))?;
         }
@@ -274,6 +277,7 @@ impl Store {
         }
         self.streams()?;
         self.sinks()?;
+        self.left_out()?;
         self.withheld()?;
         self.silences()?;
         self.emitted(&mut |_, _| ())?;
