@@ -151,17 +151,24 @@ impl Committer {
     /// Stores what holds from this start on: its sinks, and the file sources that begin with it.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Those of the store: the same call can be repeated.
     pub fn begin(&mut self, sources: &[String], batches: &[Batch], now: Timestamp) -> Result<(), StoreError> {
         self.commit(batches, &[], now)?;
         let Some(store) = &mut self.store else { return Ok(()) };
-        self.sources.extend_from_slice(sources);
         let tx = store.begin()?;
-        self.sources.iter().try_for_each(|name| tx.source(name))?;
+        self.sources.iter().chain(sources).try_for_each(|name| tx.source(name))?;
         self.gone.iter().try_for_each(|name| tx.no_sink(name))?;
         self.sinks.iter().try_for_each(|mark| tx.sink(mark))?;
         tx.done(self.sinks.iter().map(|mark| mark.seq).min().unwrap_or_else(|| self.outbox.last()))?;
-        tx.commit()
+        tx.commit()?;
+        self.follows(sources);
+        Ok(())
+    }
+
+    /// Notes that these sources are followed.
+    fn follows(&mut self, names: &[String]) {
+        let new: Vec<String> = names.iter().filter(|name| !self.sources.contains(name)).cloned().collect();
+        self.sources.extend(new);
     }
 
     /// Commits everything, or nothing.
@@ -267,7 +274,7 @@ impl Committer {
         for message in messages {
             match message {
                 ControlMessage::Forget(uid) => drop(self.emitted.remove(uid)),
-                ControlMessage::Sources(names) => self.sources.extend(names.iter().filter(|name| !self.sources.contains(name)).cloned().collect::<Vec<_>>()),
+                ControlMessage::Sources(names) => self.follows(names),
                 ControlMessage::Withhold(rules) => self.withhold.set_rules(rules.clone()),
                 ControlMessage::Ledger(rules) => self.ledger.set_rules(*rules),
                 ControlMessage::SinkBegins { name, .. } => self.outbox.let_go(name),
