@@ -333,7 +333,7 @@ fn who_only_asks_changes_nothing() {
     // Nor is a state of an earlier version changed; its content is shown all the same.
     let db = Connection::open(folder.at("st/siftd.db")).unwrap();
     db.execute_batch(
-        "DROP TABLE history_tail; DROP TABLE loss; DROP TABLE left_out; PRAGMA user_version=4; PRAGMA journal_mode=DELETE; PRAGMA journal_mode=WAL;",
+        "DROP TABLE history_tail; DROP TABLE loss; DROP TABLE left_out; DROP TABLE dropped; PRAGMA user_version=4; PRAGMA journal_mode=DELETE; PRAGMA journal_mode=WAL;",
     )
     .unwrap();
     drop(db);

@@ -260,6 +260,18 @@ impl Commits {
             let done = self.committer.commit(batches, &pending.due, now());
             metrics().commit.observe(begun.elapsed());
             metrics().commit_failures.add(u64::from(done.is_err()));
+            let done = match done {
+                // Once there is room for a new file, what failed is done again.
+                Err(StoreError::Unreadable(why)) if self.folder.is_some() && !renewed => {
+                    let made = self.renew(&why);
+                    if made.is_ok() {
+                        renewed = true;
+                        continue;
+                    }
+                    made
+                }
+                done => done,
+            };
             match done {
                 Ok(()) => {
                     if said {
@@ -283,7 +295,6 @@ impl Commits {
                     self.committer.make_room();
                     pending.take_in(self.queue.take(false, AGAIN, None, MAX_BYTES).messages);
                 }
-                Err(StoreError::Unreadable(why)) if self.folder.is_some() && !std::mem::replace(&mut renewed, true) => self.renew(&why)?,
                 Err(error) => return Err(error),
             }
         }

@@ -10,7 +10,7 @@ use crate::state::queue::ControlMessage;
 pub(super) struct Pending {
     /// The messages of the next commit.
     pub due: Vec<ControlMessage>,
-    /// New sources. One may count as known only once all its files are: otherwise they would be read from their beginning.
+    /// Sources that are new, or known again. One may count as known only once all its files are: otherwise they would be read from their beginning.
     sources: Vec<ControlMessage>,
     /// For each stream, the newest batch that only says how far it was read.
     marks: HashMap<Uid, Batch>,
@@ -25,7 +25,8 @@ impl Pending {
 
     /// Takes messages from the queue, whose order relative to the batches in it does not matter except for sources.
     pub fn take_in(&mut self, arrived: Vec<ControlMessage>) {
-        let (names, others): (Vec<_>, Vec<_>) = arrived.into_iter().partition(|message| matches!(message, ControlMessage::Sources(_)));
+        let waits = |message: &ControlMessage| matches!(message, ControlMessage::Sources(_) | ControlMessage::IsSaidAgain(_));
+        let (names, others): (Vec<_>, Vec<_>) = arrived.into_iter().partition(waits);
         self.due.extend(others);
         self.sources.extend(names);
     }

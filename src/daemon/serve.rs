@@ -198,6 +198,7 @@ impl Daemon {
         for (uid, label, mark) in self.follower.all_marks() {
             self.queue.put(work::mark_only(uid, label, mark, at));
         }
+        self.queue.tell(ControlMessage::IsSaidAgain(self.current.sources.clone()));
     }
 
     fn hand_out(&mut self) {

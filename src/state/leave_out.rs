@@ -1,28 +1,32 @@
 //! Leaves records out for a sink that is behind by more than `outbox_max`, if it is configured so. The oldest records
 //! the sink was not given are dropped, so that half of the room is free again; a `gap` record for this sink has the
 //! count. Records it was given before stay until it is done with them, so that its file can be compared after a kill.
+//! What is left out is stored until the sink has passed it: to another sink's records that stay, a restart changes nothing.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::committer::Committer;
 use super::outbox::Next;
+use super::store::{StoreError, Tx};
 use crate::core::event::Timestamp;
 use crate::delivery::{Chunk, FOR_SINK, Label, Missed, Notice, SinkMark, Why, derived_id};
 
 /// Records that a sink is not given.
 #[derive(Clone, Debug)]
 pub(super) struct LeftOut {
-    sink: String,
+    pub sink: String,
     /// After this record …
-    from: u64,
+    pub from: u64,
     /// … up to and including this one.
-    to: u64,
+    pub to: u64,
     /// How many of them the sink would have written, and those of earlier gaps whose record is among them.
-    count: u64,
-    at: Timestamp,
+    pub count: u64,
+    pub at: Timestamp,
     /// Number of the record that reports it; if there is nothing to report, of the last one left out.
     pub said: Option<u64>,
+    /// Whether the state holds it.
+    pub is_stored: bool,
 }
 
 impl LeftOut {
@@ -35,6 +39,24 @@ impl LeftOut {
     fn holds(&self, sink: &str, first: u64, last: u64) -> bool {
         self.sink == sink && self.from < first && last <= self.to
     }
+
+    /// Whether the sink, if it is one of these, has not passed it yet.
+    fn is_in_use(&self, sinks: &[SinkMark]) -> bool {
+        sinks.iter().any(|sink| sink.name == self.sink && self.said.is_none_or(|said| sink.seq < said))
+    }
+}
+
+/// Brings the state up to date with what is left out. `said`: index of each that this transaction reports, and the number of that record.
+pub(super) fn store(tx: &Tx<'_>, left_out: &[LeftOut], said: &[(usize, u64)], sinks: &[SinkMark]) -> Result<(), StoreError> {
+    for (at, out) in left_out.iter().enumerate() {
+        let number = out.said.or_else(|| said.iter().find(|(index, _)| *index == at).map(|(_, number)| *number));
+        match (out.is_in_use(sinks), number) {
+            (true, Some(number)) if !out.is_stored => tx.left_out(out, number)?,
+            (false, _) if out.is_stored => tx.no_left_out(out)?,
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Returns the chunks that no sink needs, by their first record: every sink has either passed or left out each of them.
@@ -66,7 +88,7 @@ impl Committer {
             }
             let count = self.count(from, to, |chunk, seq| wanted(&sink.name, chunk, seq));
             let said = (count == 0).then_some(to);
-            let mut new = LeftOut { sink: sink.name.clone(), from, to, count, at: now, said };
+            let mut new = LeftOut { sink: sink.name.clone(), from, to, count, at: now, said, is_stored: false };
             // If an earlier `gap` record is itself left out, this one includes its count.
             let is_among = |out: &&LeftOut| out.sink == sink.name && out.said.is_some_and(|said| from < said && said <= to);
             for old in self.left_out.iter().filter(is_among) {
@@ -107,7 +129,7 @@ impl Committer {
         self.waiting.retain(|(first, ..)| !gone.contains(first));
         self.outbox.forget(&gone, self.waiting.iter().map(|(.., bytes)| bytes).sum());
         let sinks = &self.sinks;
-        self.left_out.retain(|out| sinks.iter().any(|sink| sink.name == out.sink && out.said.is_none_or(|said| sink.seq < said)));
+        self.left_out.retain(|out| out.is_in_use(sinks));
     }
 }
 
@@ -234,6 +256,42 @@ mod tests {
             }
             assert!(committer.left_out.is_empty());
         }
+    }
+
+    /// The records stay in the state, because another sink needs them.
+    #[test]
+    fn what_was_left_out_stays_left_out_after_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let started = || {
+            let write = Arc::new(|out: &mut Vec<u8>, _: &Label, notice: &Notice, _| out.extend(format!("{notice:?}\n").bytes()));
+            Committer::new(Some(Store::open(folder.path()).unwrap().0), Rules::default(), write, &["slow".to_owned(), "good".to_owned()]).unwrap()
+        };
+        let done = |name: &str, seq| ControlMessage::Sink(SinkMark { name: name.to_owned(), seq, ..SinkMark::default() });
+        let mut committer = started();
+        committer.begin(&[], &[], Timestamp(0)).unwrap();
+        for n in 1..=20 {
+            committer.commit(&[batch(n)], &[], Timestamp(0)).unwrap();
+        }
+        committer.leave_out(&["slow".to_owned()], &all, 10_000, Timestamp(7));
+        committer.commit(&[], &[], Timestamp(7)).unwrap();
+        drop(committer);
+
+        let mut committer = started();
+        assert_eq!(take(&committer.outbox(), "good", 0), None, "its records are in the file");
+        for n in 21..=30 {
+            committer.commit(&[batch(n)], &[], Timestamp(8)).unwrap();
+        }
+        // Of 1 to 15, the record 21 that says so, and 16 to 26, only what was not counted before is counted.
+        committer.leave_out(&["slow".to_owned()], &all, 10_000, Timestamp(8));
+        committer.commit(&[], &[], Timestamp(8)).unwrap();
+        let outbox = committer.outbox();
+        let text = String::from_utf8(outbox.kept().last().unwrap().body.clone()).unwrap();
+        let missed = outbox.goes_on("slow", 0) - 1;
+        assert!(missed > 15 && text.contains(&format!("missed: Events({missed})")), "{missed}: {text}");
+
+        // Once it has passed them, nothing is stored of it.
+        committer.commit(&[], &[done("slow", outbox.last())], Timestamp(9)).unwrap();
+        assert!(committer.store.as_ref().unwrap().left_out().unwrap().is_empty() && committer.left_out.is_empty());
     }
 
     #[test]

@@ -199,6 +199,16 @@ impl Outbox {
         from
     }
 
+    /// Leaves out the records after `from`, up to `to`, for a sink of an earlier run; in order.
+    pub fn left_out_before(&self, sink: &str, from: u64, to: u64) {
+        let mut inside = self.lock();
+        let given = inside.given.entry(sink.to_owned()).or_default();
+        match given.left_out.back_mut() {
+            Some((_, last)) if *last >= from => *last = to.max(*last),
+            _ => given.left_out.push_back((from, to)),
+        }
+    }
+
     /// Drops chunks that no sink needs any more; `waiting_bytes` still wait.
     pub fn forget(&self, firsts: &[u64], waiting_bytes: u64) {
         let mut inside = self.lock();

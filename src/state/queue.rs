@@ -31,6 +31,8 @@ pub enum ControlMessage {
     Sources(Vec<String>),
     /// The loss of an earlier state has been reported.
     LossIsSaid,
+    /// A state that was lost while in use has all marks again: sent after them, with the sources that are known.
+    IsSaidAgain(Vec<String>),
     /// The rules for what is held back from now on.
     Withhold(Rules),
     /// The rules for history and breakers from now on.

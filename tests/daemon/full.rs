@@ -154,6 +154,38 @@ fn a_first_start_on_a_full_disk_waits_and_is_a_first_start_when_there_is_room() 
     }
 }
 
+/// A state that is damaged while it is used is replaced when there is room for a new one; until then reading waits.
+#[test]
+fn a_state_that_is_damaged_in_use_on_a_full_disk_waits_for_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let (state, out) = (folder.path().join("state"), folder.path().join("out.ndjson"));
+    let Some(small) = Small::mount(&state, "4m") else { return };
+    let mut daemon = Daemon::with(folder.path(), &state, &out, "");
+    daemon.start();
+    append(&daemon, 1, 50);
+    until("the first ones do not come", || is_out(&out, 50));
+    small.fill();
+    // Overwritten in place: the mapped files must not be truncated.
+    for name in ["siftd.db", "siftd.db-wal", "siftd.db-shm"] {
+        let file = OpenOptions::new().write(true).open(state.join(name)).unwrap();
+        let length = file.metadata().unwrap().len() as usize;
+        std::os::unix::fs::FileExt::write_all_at(&file, &vec![0xa5; length], 0).unwrap();
+    }
+    append(&daemon, 51, 60);
+    until(&format!("nobody says that it is full\n{}", daemon.stderr()), || daemon.stderr().contains("nothing is lost"));
+    small.free();
+    until(&format!("the others do not come\n{}", daemon.stderr()), || is_out(&out, 60));
+    assert!(daemon.stderr().contains("it was set aside as") && daemon.stderr().contains("reading goes on where it was"), "{}", daemon.stderr());
+    daemon.stop();
+    daemon.start();
+    append(&daemon, 61, 61);
+    until("the last one does not come", || is_out(&out, 61));
+    daemon.stop();
+    let text = fs::read_to_string(&out).unwrap();
+    let wrong: Vec<usize> = (1..=61).filter(|n| text.matches(&format!("\"text\":\"ERROR job-{n} ")).count() != 1).collect();
+    assert!(wrong.is_empty() && !text.contains("state_lost"), "{wrong:?}\n{}", daemon.stderr());
+}
+
 /// A damaged state stays in place if there is no room for a new one. Its loss is reported once, when there is room.
 #[test]
 fn a_damaged_state_on_a_full_disk_is_not_forgotten() {

@@ -319,6 +319,7 @@ fn a_state_of_the_first_form_is_brought_up() {
         "breaker",
         "transition",
         "left_out",
+        "dropped",
         "silence",
         "loss",
     ] {

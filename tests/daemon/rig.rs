@@ -295,6 +295,7 @@ impl Rig {
         let said = self.committer.renew(&world.folder.path().join("state"), &why, world.now).unwrap();
         self.committer.commit(&batches, &[], world.now).unwrap();
         self.pending.extend(self.follower.all_marks().map(|(uid, label, mark)| batch_of(uid, label, mark, world.now)));
+        self.outbox.messages.push(ControlMessage::IsSaidAgain(vec![world.source.to_owned()]));
         self.settle(world);
         said
     }

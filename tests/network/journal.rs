@@ -153,3 +153,23 @@ fn who_is_told_to_end_does_not_wait_for_the_newest_entry() {
     assert!(!daemon.stderr().contains("shutdown_grace"), "{}", daemon.stderr());
     daemon.until("journalctl is left running", || !is_alive(&pid));
 }
+
+#[test]
+fn its_position_is_kept_in_a_state_that_is_made_anew() {
+    let mut daemon = journal("end");
+    let mut at = 0;
+    log(&daemon, &mut at, &[(INFO, "fine")]);
+    start(&mut daemon);
+    daemon.until("its position is not kept", || listed(&daemon).contains("(journal)"));
+    log(&daemon, &mut at, &[(ERR, "the store is gone")]);
+    daemon.wait_for(&["the store is gone"]);
+    for name in ["state/siftd.db", "state/siftd.db-wal", "state/siftd.db-shm"] {
+        fs::remove_file(daemon.path(name)).unwrap();
+    }
+    daemon.until("it is not made anew", || daemon.stderr().contains("was removed or replaced while it is in use"));
+    daemon.kill();
+    log(&daemon, &mut at, &[(ERR, "the store is back, and empty")]);
+    start(&mut daemon);
+    daemon.wait_for(&["the store is back, and empty", "the store is gone"]);
+    assert_eq!(daemon.stop(), Some(0));
+}

@@ -125,3 +125,26 @@ fn a_state_file_that_another_has_replaced_is_begun_anew() {
     assert_eq!(world.written("one.ndjson", 3), ["one", "two", "three"], "nothing is written again");
     assert_eq!(daemon.stop(), Some(0));
 }
+
+/// What was found lies far before what was read, so that only the positions say that it was.
+#[test]
+fn a_kill_just_after_the_state_was_made_anew_writes_nothing_twice() {
+    const ERRORS: usize = 3000;
+    let world = World::new();
+    world.configure(ONE);
+    world.append("a.log", &(0..ERRORS).map(|n| format!("{}all is well\n", error(&format!("job-{n} failed")))).collect::<String>());
+    let mut daemon = world.start(&[]);
+    world.written("one.ndjson", ERRORS);
+    for name in ["state/siftd.db", "state/siftd.db-wal", "state/siftd.db-shm"] {
+        fs::remove_file(world.path(name)).unwrap();
+    }
+    wait("a new one", || world.said().contains("was removed or replaced while it is in use").then_some(()));
+    daemon.child.kill().unwrap();
+    daemon.child.wait().unwrap();
+    world.hear_no_more();
+    let daemon = world.start(&[]);
+    world.append("a.log", &error("the last"));
+    wait("the last", || world.texts("one.ndjson").last().is_some_and(|last| last == "the last").then_some(()));
+    assert_eq!(world.records("one.ndjson").len(), ERRORS + 1);
+    assert_eq!(daemon.stop(), Some(0));
+}

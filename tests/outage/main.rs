@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+mod dropping;
 mod grace;
 #[path = "../daemon/killing.rs"]
 #[allow(dead_code, reason = "the daemon's own tests use all of it")]

@@ -198,3 +198,16 @@ fn a_last_line_that_cannot_be_read_again_is_published_later() {
     assert_eq!(world.turn(LATER), None);
     assert_eq!(world.all(), [line(1)]);
 }
+
+#[test]
+fn what_is_due_when_its_file_is_gone_goes_with_a_mark() {
+    let mut world = World::new("Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n    sell()\nValueError: job-1 failed\n");
+    assert_eq!(world.turn(NOW), None);
+    assert_eq!(world.all(), [""; 0], "it may go on");
+    world.reader.file = None;
+    fs::remove_file(world.path()).unwrap();
+    let turn = world.reader.turn(&mut world.space, LATER);
+    assert!(turn.lost);
+    world.note(turn);
+    assert_eq!(world.all(), ["ValueError: job-1 failed"]);
+}

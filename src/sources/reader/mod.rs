@@ -311,10 +311,11 @@ impl Reader {
             }
             turn.unlinked = meta.nlink() == 0;
         }
-        if turn.lost || self.file.is_none() {
-            return;
+        // What was due when the file could not be found is an event like any other.
+        let is_here = !turn.lost && self.file.is_some();
+        if is_here || !turn.events.is_empty() {
+            self.put_mark(turn);
         }
-        self.put_mark(turn);
     }
 
     /// Events never go without a mark: it says which of them may be found again.

@@ -120,6 +120,7 @@ impl Committer {
             draft.said.push((at, draft.body.next()));
             draft.body.notice(&label, &notice);
         }
+        self.owed.iter().for_each(|(label, notice)| draft.body.notice(label, notice));
         for (source, notice) in self.withhold.due(draft.body.now) {
             let kind = self.kinds.get(&source).copied().unwrap_or("file");
             draft.body.notice(&Label { source, kind, ..Label::default() }, &notice);

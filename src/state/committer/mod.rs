@@ -16,6 +16,7 @@ use super::leave_out::{self, LeftOut};
 use super::ledger::{self, Ledger};
 use super::outbox::Outbox;
 use super::queue::ControlMessage;
+use super::renew::Made;
 use super::store::{Store, StoreError, Tx};
 use super::withhold::{Rules, Withhold};
 use crate::core::event::Timestamp;
@@ -54,6 +55,10 @@ pub struct Committer {
     write_seen: Option<WriteSeen>,
     /// Records of breakers that have opened, for whoever must be notified.
     opened: Vec<Vec<u8>>,
+    /// A new state file that could not be opened yet.
+    pub(super) made: Option<Made>,
+    /// Notices that belong to no batch, for the next transaction.
+    pub(super) owed: Vec<(Label, Notice)>,
 }
 
 impl Committer {
@@ -64,12 +69,13 @@ impl Committer {
     pub fn new(store: Option<Store>, rules: Rules, write_notice: WriteNotice, sinks: &[String]) -> Result<Self, StoreError> {
         let mut emitted: HashMap<Uid, BTreeSet<Place>> = HashMap::new();
         let (mut last, mut waiting, mut known, mut held, mut sources) = Default::default();
+        let mut left_out = Vec::new();
         if let Some(store) = &store {
             store.emitted(&mut |uid, place| {
                 emitted.entry(uid).or_default().insert(place);
             })?;
             (last, waiting, known, held) = (store.last()?, VecDeque::from(store.outbox()?), store.sinks()?, store.withheld()?);
-            sources = store.sources()?;
+            (sources, left_out) = (store.sources()?, store.left_out()?);
         }
         let mark = |name: &String| {
             let old = known.iter().find(|mark: &&SinkMark| mark.name == *name).cloned();
@@ -78,6 +84,8 @@ impl Committer {
         let marks: Vec<SinkMark> = sinks.iter().map(mark).collect();
         let done = marks.iter().map(|mark| mark.seq).min().unwrap_or(last);
         let outbox = Arc::new(Outbox::new(last, done, waiting.iter().map(|(.., bytes)| bytes).sum(), store.is_none()));
+        left_out.retain(|out| sinks.contains(&out.sink));
+        left_out.iter().for_each(|out| outbox.left_out_before(&out.sink, out.from, out.to));
         let gone = known.into_iter().map(|mark| mark.name).filter(|name| !sinks.contains(name)).collect();
         let withhold = Withhold::new(rules, held);
         let mut committer = Self {
@@ -88,13 +96,15 @@ impl Committer {
             outbox,
             waiting,
             sinks: marks,
-            left_out: Vec::new(),
+            left_out,
             gone,
             sources,
             kinds: HashMap::new(),
             ledger: Ledger::default(),
             write_seen: None,
             opened: Vec::new(),
+            made: None,
+            owed: Vec::new(),
         };
         let waiting = committer.forget_done(done);
         committer.outbox.done(done, Some(waiting));
@@ -141,17 +151,24 @@ impl Committer {
     /// Stores what holds from this start on: its sinks, and the file sources that begin with it.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Those of the store: the same call can be repeated.
     pub fn begin(&mut self, sources: &[String], batches: &[Batch], now: Timestamp) -> Result<(), StoreError> {
         self.commit(batches, &[], now)?;
         let Some(store) = &mut self.store else { return Ok(()) };
-        self.sources.extend_from_slice(sources);
         let tx = store.begin()?;
-        self.sources.iter().try_for_each(|name| tx.source(name))?;
+        self.sources.iter().chain(sources).try_for_each(|name| tx.source(name))?;
         self.gone.iter().try_for_each(|name| tx.no_sink(name))?;
         self.sinks.iter().try_for_each(|mark| tx.sink(mark))?;
         tx.done(self.sinks.iter().map(|mark| mark.seq).min().unwrap_or_else(|| self.outbox.last()))?;
-        tx.commit()
+        tx.commit()?;
+        self.follows(sources);
+        Ok(())
+    }
+
+    /// Notes that these sources are followed.
+    fn follows(&mut self, names: &[String]) {
+        let new: Vec<String> = names.iter().filter(|name| !self.sources.contains(name)).cloned().collect();
+        self.sources.extend(new);
     }
 
     /// Commits everything, or nothing.
@@ -167,7 +184,9 @@ impl Committer {
         match done {
             Ok(()) => {
                 draft.said.iter().for_each(|(at, number)| self.left_out[*at].said = Some(*number));
+                self.left_out.iter_mut().for_each(|out| out.is_stored = true);
                 self.opened.append(&mut draft.body.opened);
+                self.owed.clear();
                 counting::publish(batches, &draft.body.counted);
                 self.publish(draft.body.chunks, messages);
                 counting::outbox(&self.outbox, &self.sinks);
@@ -228,12 +247,17 @@ impl Committer {
                 ControlMessage::Forget(uid) => tx.forget(uid)?,
                 ControlMessage::Sources(names) => names.iter().try_for_each(|name| tx.source(name))?,
                 ControlMessage::LossIsSaid => tx.no_loss()?,
+                ControlMessage::IsSaidAgain(names) => {
+                    names.iter().try_for_each(|name| tx.source(name))?;
+                    tx.no_loss()?;
+                }
                 ControlMessage::Withhold(_) | ControlMessage::Ledger(_) => {}
             }
         }
         if messages.iter().any(concerns_sinks) {
             tx.done(self.done_by(&sinks).unwrap_or(u64::MAX >> 1))?;
         }
+        leave_out::store(tx, &self.left_out, &draft.said, &sinks)?;
         for first in leave_out::needless(&self.waiting, &self.with_held(sinks), &self.left_out) {
             tx.drop_chunk(first)?;
         }
@@ -250,11 +274,12 @@ impl Committer {
         for message in messages {
             match message {
                 ControlMessage::Forget(uid) => drop(self.emitted.remove(uid)),
-                ControlMessage::Sources(names) => self.sources.extend(names.iter().filter(|name| !self.sources.contains(name)).cloned().collect::<Vec<_>>()),
+                ControlMessage::Sources(names) => self.follows(names),
                 ControlMessage::Withhold(rules) => self.withhold.set_rules(rules.clone()),
                 ControlMessage::Ledger(rules) => self.ledger.set_rules(*rules),
                 ControlMessage::SinkBegins { name, .. } => self.outbox.let_go(name),
-                ControlMessage::Sink(_) | ControlMessage::SinkEnds(_) | ControlMessage::Seen(_) | ControlMessage::LossIsSaid => {}
+                ControlMessage::Sink(_) | ControlMessage::SinkEnds(_) | ControlMessage::Seen(_) => {}
+                ControlMessage::LossIsSaid | ControlMessage::IsSaidAgain(_) => {}
             }
         }
         let done = self.done_by(&self.sinks).unwrap_or_else(|| self.outbox.last());
@@ -282,20 +307,6 @@ impl Committer {
             self.waiting.pop_front();
         }
         self.waiting.iter().map(|(.., bytes)| bytes).sum()
-    }
-
-    /// Commits a notice that belongs to no batch.
-    pub(super) fn say(&mut self, label: &Label, notice: &Notice, now: Timestamp) -> Result<(), StoreError> {
-        let batch = Batch {
-            uid: Uid::default(),
-            label: Arc::new(label.clone()),
-            records: Vec::new(),
-            body: Vec::new(),
-            notices: vec![notice.clone()],
-            mark: None,
-            at: now,
-        };
-        self.commit(&[batch], &[], now)
     }
 
     /// Checkpoints the log after a transaction found no room: the space that frees may be enough.

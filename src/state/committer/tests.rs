@@ -111,6 +111,24 @@ fn a_transaction_that_finds_no_room_in_the_middle_changes_nothing() {
     assert_eq!((store.last().unwrap(), store.streams().unwrap().len()), (last, marks.len()));
 }
 
+#[test]
+fn a_start_that_finds_no_room_at_first_knows_each_source_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let write: WriteNotice = Arc::new(|_: &mut Vec<u8>, _: &Label, _: &Notice, _| {});
+    let mut committer = Committer::new(Some(Store::open(folder.path()).unwrap().0), Rules::default(), write, &["out".to_owned()]).unwrap();
+    let sources = ["agent".repeat(20_000)];
+    leave_room(&mut committer, 2);
+    for _ in 0..3 {
+        assert!(matches!(committer.begin(&sources, &[], Timestamp(0)), Err(StoreError::Later(_))));
+        assert_eq!(committer.sources, [""; 0]);
+    }
+    leave_room(&mut committer, 10_000);
+    committer.begin(&sources, &[], Timestamp(0)).unwrap();
+    committer.begin(&sources, &[], Timestamp(0)).unwrap();
+    assert_eq!(committer.sources, sources);
+    assert_eq!(committer.store.as_ref().unwrap().sources().unwrap(), sources);
+}
+
 /// What other commands have left for a `run` comes with a word on what found no room.
 #[test]
 fn transitions_that_were_left_out_are_told_with_those_that_waited() {

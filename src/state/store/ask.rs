@@ -131,7 +131,10 @@ mod tests {
         drop(Store::open(folder.path()).unwrap());
         let path = folder.path().join(super::super::FILE);
         let db = Connection::open(&path).unwrap();
-        db.execute_batch("DROP TABLE history_tail; DROP TABLE loss; DROP TABLE left_out; PRAGMA user_version=4; PRAGMA journal_mode=DELETE;").unwrap();
+        db.execute_batch(
+            "DROP TABLE history_tail; DROP TABLE loss; DROP TABLE left_out; DROP TABLE dropped; PRAGMA user_version=4; PRAGMA journal_mode=DELETE;",
+        )
+        .unwrap();
         drop(db);
         let before = fs::read(&path).unwrap();
         let store = Store::ask_history(folder.path()).unwrap().unwrap();

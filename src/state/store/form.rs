@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use super::StoreError;
 
 /// The version of the tables; older ones are upgraded to it.
-pub(super) const VERSION: i64 = 7;
+pub(super) const VERSION: i64 = 8;
 /// "sftd": marks the file as ours.
 pub(super) const APPLICATION_ID: i64 = 0x7366_7464;
 /// Settings in use. The cache is small: memory is bounded, and the system caches the file. The log grows to 16 MiB before it is copied
@@ -23,6 +23,12 @@ CREATE TABLE silence (uid BLOB PRIMARY KEY, source TEXT NOT NULL, path TEXT NOT 
 
 /// When a file that was set aside was last written, until a `run` has reported the loss; since version 6.
 pub(super) const LOSS: &str = "CREATE TABLE loss (at INTEGER NOT NULL);";
+
+/// Records that a sink is no longer given, each with the number of the record that says so; since version 8.
+pub(super) const DROPPED: &str = "
+CREATE TABLE dropped (sink TEXT, past INTEGER, upto INTEGER NOT NULL, count INTEGER NOT NULL, at INTEGER NOT NULL, said INTEGER NOT NULL,
+    PRIMARY KEY (sink, past)) WITHOUT ROWID;
+";
 
 /// The tables of the first form.
 pub(super) const TABLES: &str = "

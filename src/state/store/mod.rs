@@ -24,7 +24,7 @@ mod salvage;
 mod tx;
 
 use aside::set_aside;
-use form::{APPLICATION_ID, LOSS, MAKING, SETTINGS, SILENCES, TABLES, VERSION, form};
+use form::{APPLICATION_ID, DROPPED, LOSS, MAKING, SETTINGS, SILENCES, TABLES, VERSION, form};
 pub(in crate::state) use make::with_end;
 pub use read::{SilenceRow, StreamRow};
 use salvage::salvage;
@@ -112,50 +112,60 @@ impl Store {
     /// The folder may not be written, or has no room.
     pub fn begin_anew(folder: &Path, why: &str) -> Result<(Self, String), StoreError> {
         let written = written(&file(folder));
-        Self::renew_with(folder, why, |new| {
+        let said = Self::renew(folder, why, |new| {
             let tx = new.begin()?;
             tx.note_loss(written)?;
             tx.commit()
-        })
+        })?;
+        Ok((Self::reopen(folder)?, said))
     }
 
-    /// Sets the file aside and begins a new one, in which history and breakers continue as far as they can be read; the text says so.
+    /// Sets the file aside and begins a new one, in which history and breakers continue as far as they can be read, with what `fill` adds; the text
+    /// says so. The new file is complete before the old one leaves its place: neither a full disk nor a kill loses what only these two hold.
     ///
     /// # Errors
     /// The folder may not be written, or has no room; the file is then still where it was.
-    pub fn renew(folder: &Path, why: &str) -> Result<(Self, String), StoreError> {
-        Self::renew_with(folder, why, |_| Ok(()))
-    }
-
-    /// The new file is complete, with all that is known of the old one, before the old one
-    /// leaves its place: neither a full disk nor a kill loses what only these two hold.
-    fn renew_with(folder: &Path, why: &str, note: impl FnOnce(&mut Self) -> Result<(), StoreError>) -> Result<(Self, String), StoreError> {
+    pub(in crate::state) fn renew(folder: &Path, why: &str, fill: impl FnOnce(&mut Self) -> Result<(), StoreError>) -> Result<String, StoreError> {
         let path = file(folder);
         let mut kept = String::new();
         make::make_next(&path, |new| {
             kept = salvage(&path, &mut new.db)?;
-            note(new)
+            fill(new)
         })?;
         let (_, said) = set_aside(&path, why)?;
         make::name_next(&path)?;
-        Ok((Self::try_open(&path)?, format!("{said}; {kept}")))
+        Ok(format!("{said}; {kept}"))
     }
 
-    /// Begins a new file after the one that `old` has open has gone from the folder, and takes over
-    /// its history and breakers; the text says so. A file that has taken its place is set aside.
+    /// Begins a new file after the one that `old` has open has gone from the folder, with its history and breakers and what `fill` adds; the
+    /// text says so. A file that has taken its place is set aside. The new file is complete before it gets its name.
     ///
     /// # Errors
     /// The folder may not be written, or has no room.
-    pub fn replace(folder: &Path, old: Option<&Self>) -> Result<(Self, String), StoreError> {
+    pub(in crate::state) fn replace(folder: &Path, old: Option<&Self>, fill: impl FnOnce(&mut Self) -> Result<(), StoreError>) -> Result<String, StoreError> {
         let path = file(folder);
+        let mut kept = String::new();
+        make::make_next(&path, |new| {
+            kept = old.map_or(Ok(String::new()), |old| salvage::take_over(&old.db, &mut new.db))?;
+            fill(new)
+        })?;
         let aside = path.exists().then(|| set_aside(&path, "it is not the one that is in use")).transpose()?;
-        let mut store = Self::try_open(&path)?;
-        let kept = old.map_or(Ok(String::new()), |old| salvage::take_over(&old.db, &mut store.db)).inspect_err(|_| make::remove(&path))?;
+        // What the old one has left beside it would be taken for part of the new one.
+        make::remove(&path);
+        make::name_next(&path)?;
         let gone = format!("the state in {} was removed or replaced while it is in use; a new one was begun: {kept}", path.display());
-        Ok((store, aside.map_or(gone.clone(), |(_, said)| format!("{said}; {gone}"))))
+        Ok(aside.map_or(gone.clone(), |(_, said)| format!("{said}; {gone}")))
     }
 
-    /// Removes the file of a folder that [`replace`](Self::replace) has begun and that could not be filled.
+    /// Opens the file that [`renew`](Self::renew) or [`replace`](Self::replace) has begun.
+    ///
+    /// # Errors
+    /// There is no room even for that.
+    pub(in crate::state) fn reopen(folder: &Path) -> Result<Self, StoreError> {
+        Self::try_open(&file(folder))
+    }
+
+    /// Removes the file of a folder that [`replace`](Self::replace) has begun and that cannot be opened.
     pub(in crate::state) fn remove_from(folder: &Path) {
         make::remove(&file(folder));
     }
@@ -246,6 +256,9 @@ impl Store {
         if version < 7 {
             tx.execute_batch(breakers::LEFT_OUT)?;
         }
+        if version < 8 {
+            tx.execute_batch(DROPPED)?;
+        }
         if version < VERSION {
             tx.execute_batch(&format!("PRAGMA user_version={VERSION}; PRAGMA application_id={APPLICATION_ID};"))?;
         }
@@ -264,6 +277,7 @@ impl Store {
         }
         self.streams()?;
         self.sinks()?;
+        self.left_out()?;
         self.withheld()?;
         self.silences()?;
         self.emitted(&mut |_, _| ())?;

@@ -8,6 +8,7 @@ use rusqlite::{OptionalExtension, Row};
 use super::{Store, StoreError, signed, unsigned};
 use crate::core::event::Timestamp;
 use crate::delivery::{Chunk, Content, Label, Mark, Node, Print, SinkMark, Uid};
+use crate::state::leave_out::LeftOut;
 use crate::state::wire;
 use crate::state::withhold::{Held, Key};
 
@@ -138,6 +139,26 @@ impl Store {
         let rows = all.query_map([], |row| {
             let node = Node { dev: unsigned(row.get(2)?), ino: unsigned(row.get(3)?), born: row.get(4)? };
             Ok(SinkMark { name: row.get(0)?, seq: unsigned(row.get(1)?), node, len: unsigned(row.get(5)?), since: Timestamp(row.get(6)?) })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Returns the records that sinks are no longer given, in order.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub(in crate::state) fn left_out(&self) -> Result<Vec<LeftOut>, StoreError> {
+        let mut all = self.db.prepare("SELECT sink, past, upto, count, at, said FROM dropped ORDER BY sink, past")?;
+        let rows = all.query_map([], |row| {
+            Ok(LeftOut {
+                sink: row.get(0)?,
+                from: unsigned(row.get(1)?),
+                to: unsigned(row.get(2)?),
+                count: unsigned(row.get(3)?),
+                at: Timestamp(row.get(4)?),
+                said: Some(unsigned(row.get(5)?)),
+                is_stored: true,
+            })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }

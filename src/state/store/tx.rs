@@ -5,6 +5,7 @@ use rusqlite::{Connection, Transaction, params};
 use super::{StoreError, signed};
 use crate::core::event::Timestamp;
 use crate::delivery::{Chunk, Label, Mark, Node, SinkMark, Uid};
+use crate::state::leave_out::LeftOut;
 use crate::state::wire;
 use crate::state::withhold::{Held, Key};
 
@@ -127,6 +128,19 @@ impl Tx<'_> {
 
     pub(in crate::state) fn no_sink(&self, name: &str) -> Result<(), StoreError> {
         self.0.execute("DELETE FROM sink WHERE name = ?1", [name])?;
+        self.0.execute("DELETE FROM dropped WHERE sink = ?1", [name])?;
+        Ok(())
+    }
+
+    /// Stores what a sink is no longer given, and the number of the record that says so.
+    pub(in crate::state) fn left_out(&self, out: &LeftOut, said: u64) -> Result<(), StoreError> {
+        let mut put = self.0.prepare_cached("INSERT OR REPLACE INTO dropped VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
+        put.execute(params![out.sink, signed(out.from), signed(out.to), signed(out.count), out.at.0, signed(said)])?;
+        Ok(())
+    }
+
+    pub(in crate::state) fn no_left_out(&self, out: &LeftOut) -> Result<(), StoreError> {
+        self.0.prepare_cached("DELETE FROM dropped WHERE sink = ?1 AND past = ?2")?.execute(params![out.sink, signed(out.from)])?;
         Ok(())
     }
 
