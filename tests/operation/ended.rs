@@ -37,8 +37,8 @@ fn the_command_of_on_open_does_not_outlive_the_grace() {
     assert_eq!(daemon.stop(), Some(0));
     let said = world.said();
     assert!(said.contains("on_open sh: it still ran at the end of siftd, and was ended"), "{said}");
-    assert!(said.contains("ending: the command of on_open still runs; it ends in 1 s at the latest"), "{said}");
-    assert!(!said.contains("records wait in the state") && !said.contains("is still being read"), "{said}");
+    assert!(said.contains("ending: the command of on_open still runs; it ends in "), "{said}");
+    assert!(!said.contains("records wait in the state"), "{said}");
     let stat = format!("/proc/{}/stat", began().trim());
     wait("the end of what it has started", || std::fs::read_to_string(&stat).map_or(Some(()), |stat| stat.contains(") Z").then_some(())));
 }
