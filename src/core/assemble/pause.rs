@@ -56,7 +56,7 @@ impl Assembler {
         }
         if !trace.pauses.answered {
             let event = match outcome {
-                Some(outcome) if self.says_nothing_new(cx, trace, outcome) => None,
+                Some(outcome) if self.says_nothing_new(cx, trace, outcome) || self.is_published(trace.lines.get(0).place) => None,
                 Some(outcome) => Some(extract::event(cx.engine, cx.origin, trace, outcome, true)),
                 None => self.by_itself(cx, trace),
             };
@@ -80,7 +80,9 @@ impl Assembler {
     }
 
     fn tell(&mut self, event: &Event) {
-        let oldest = self.oldest();
+        // An event begins with its look-back lines, which come before what its trace holds.
+        let first = self.open.iter().map(|trace| trace.lines.get(0).place.offset);
+        let oldest = first.chain(self.oldest()).min();
         self.told.retain(|told| Some(told.offset) >= oldest);
         self.told.insert(event.spot());
     }

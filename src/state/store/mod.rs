@@ -106,7 +106,7 @@ impl Store {
         }
     }
 
-    /// As [`renew`](Self::renew), where nobody knows what was in the file: the next `run` reports that.
+    /// As `renew`, where nobody knows what was in the file: the next `run` reports that.
     ///
     /// # Errors
     /// The folder may not be written, or has no room.
