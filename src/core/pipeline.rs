@@ -163,12 +163,12 @@ impl Stream {
     /// ended. For inputs that are at hand: of a stream that pauses, nobody waits for a line that may never come.
     #[must_use]
     pub fn with_whole_context(mut self) -> Self {
-        self.await_context(true);
+        self.wait_for_context(true);
         self
     }
 
     /// Says whether the lines behind a line are at hand, so that it may [wait for them](Self::with_whole_context).
-    pub fn await_context(&mut self, is_at_hand: bool) {
+    pub fn wait_for_context(&mut self, is_at_hand: bool) {
         self.buffer.wait_for(if is_at_hand { self.engine.limits.context_a_side() } else { 0 });
     }
 

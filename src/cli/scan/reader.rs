@@ -215,7 +215,7 @@ impl<'a> Reading<'a> {
         let mut rest = block;
         while !rest.is_empty() {
             let (piece, next) = rest.split_at(self.piece.min(rest.len()));
-            self.stream.await_context(!is_live || !next.is_empty());
+            self.stream.wait_for_context(!is_live || !next.is_empty());
             self.stream.push(piece, now(), &mut self.events);
             self.print(totals);
             self.flush()?;
