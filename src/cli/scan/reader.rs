@@ -210,7 +210,8 @@ impl<'a> Reading<'a> {
         true
     }
 
-    /// Processes a block of the beginning in pieces. An error's context may be in a later piece of the block; what follows a block of a pipe may never come.
+    /// Processes a block of the beginning in pieces. An error's context may be in a later
+    /// piece of the block; what follows a block of a pipe may never come.
     fn begin(&mut self, block: &[u8], is_live: bool, totals: &mut Totals) -> io::Result<()> {
         let mut rest = block;
         while !rest.is_empty() {

@@ -10,8 +10,8 @@ use super::sieve::{Sets, VALUES, sets};
 use super::windows::{self, SAMPLE};
 
 /// Cost of a position of ordinary text that is let through, and of one whose hash is in the table; looking up a hash
-/// costs 1. A position with the hash of a window takes about six times as long as one that its hash drops, but of the
-/// costs tried this one lets the least through of either: each literal takes the best place left, not the best of all.
+/// costs 1. A position with the hash of a window takes about six times as long as one that its hash drops; of the costs
+/// tried, this one is cheapest by that measure, though not by the aim: each literal takes the best place that is left.
 const THROUGH_COST: u64 = 3;
 const SEEN_COST: u64 = 6;
 /// A window that may be more values than this is not examined closely.
