@@ -154,10 +154,12 @@ fn write_forms(specs: &[FileSpec], clues: &Clues) -> Result<(), Box<dyn Error>> 
     for clue in clues.noise.iter().chain(&clues.cancels).flatten() {
         forms.add(&clue.source, false, Form::Match, || Compiled::new(&clue.source, false))?;
     }
-    for spec in specs.iter().flat_map(FileSpec::all) {
+    for (file, spec) in specs.iter().flat_map(|file| file.all().map(move |spec| (file, spec))) {
+        // What a cancel covers is where it matches.
+        let is_cancel = file.cancel.iter().any(|cancel| std::ptr::eq(cancel, spec));
         for source in spec.regexes().map(Located::get) {
             forms.add(source, spec.ignore_case, Form::Match, || Compiled::new(source, spec.ignore_case))?;
-            if compiled::has_groups(source)
+            if (is_cancel || compiled::has_groups(source))
                 && let Some(reader) = compiled::reader(source, spec.ignore_case)
             {
                 forms.add(source, spec.ignore_case, Form::Groups, || reader)?;

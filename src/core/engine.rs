@@ -215,8 +215,8 @@ impl Engine {
         let mut ranges = Vec::new();
         for body in line.bodies() {
             let from = line.text.len() - body.len();
-            let cancels = self.word_gate().cancels(maybe, Shown::new(body, line.signs())).into_iter().map(|at| self.rules.cancels[at].regex.regex());
-            ranges.extend(cancels.flat_map(|regex| regex.find_iter(body)).map(|found| from + found.start()..from + found.end()));
+            let cancels = self.word_gate().cancels(maybe, Shown::new(body, line.signs())).into_iter().map(|at| &self.rules.cancels[at].regex);
+            ranges.extend(cancels.flat_map(|regex| regex.spans(body)).map(|span| from + span.start..from + span.end));
         }
         ranges
     }

@@ -31,8 +31,11 @@ type Table = [u32; 1 << (HASH_BITS - WORD_BITS)];
 const SLOT_BITS: u32 = 12;
 /// Folds each byte to six bits, a letter of either case to the same value: equal words have equal windows.
 const FOLD: u32 = 0x5F5F_5F5F;
-/// The bytes of a window among four.
-const THREE_BYTES: u32 = 0x00FF_FFFF;
+/// Bits of a window, and a mask of them among those of four bytes.
+const WINDOW_BITS: u32 = 24;
+const THREE_BYTES: u32 = (1 << WINDOW_BITS) - 1;
+/// Bytes from a word's beginning within which its window lies.
+const REACH: usize = 100;
 /// Knuth's multiplier, 2^32 / golden ratio, shifted so that the fourth byte of a window falls out of the product.
 const SPREAD: u32 = 0x9E37_79B1 << 8;
 
@@ -48,14 +51,29 @@ struct Word {
     right: bool,
 }
 
-/// Where a word's window lies: `window`, folded, is `offset` bytes from the word's beginning. The
-/// word's first part is stored here, too: most positions are rejected before the word is fetched.
+/// Where a word's window lies. The word's first part is stored here, too: most positions are rejected before the word is fetched.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    window: u32,
+    /// The window, folded; above it, how many bytes from the word's beginning it lies.
+    place: u32,
     word: u32,
-    offset: isize,
     first: (u64, u64),
+}
+
+impl Entry {
+    fn new(window: u32, offset: i8, word: u32, first: (u64, u64)) -> Self {
+        Self { place: window & THREE_BYTES | u32::from(offset as u8) << WINDOW_BITS, word, first }
+    }
+
+    #[inline]
+    fn window(self) -> u32 {
+        self.place & THREE_BYTES
+    }
+
+    #[inline]
+    fn offset(self) -> isize {
+        ((self.place >> WINDOW_BITS) as u8 as i8).into()
+    }
 }
 
 /// A set of keywords; built once, shared by all threads.
@@ -85,11 +103,12 @@ impl Gate {
             word
         };
         let words = words.into_iter().enumerate().map(enter).collect();
-        entries.sort_unstable_by_key(|entry: &Entry| hash(entry.window));
+        entries.sort_unstable_by_key(|entry: &Entry| hash(entry.window()));
+        entries.shrink_to_fit();
         let mut table: Box<Table> = Box::new([0; 1 << (HASH_BITS - WORD_BITS)]);
         let mut starts = vec![0_u32; (1 << SLOT_BITS) + 1].into_boxed_slice();
         for entry in &entries {
-            let hash = hash(entry.window);
+            let hash = hash(entry.window());
             table[hash >> WORD_BITS] |= 1 << (hash & ((1 << WORD_BITS) - 1));
             starts[slot(hash) + 1] += 1;
         }
@@ -160,8 +179,8 @@ impl Gate {
     fn confirm(&self, hay: &[u8], at: usize, window: u32, seen: &mut impl FnMut(usize, Range<usize>) -> bool) -> bool {
         let slot = slot(hash(window));
         let entries = self.starts[slot] as usize..self.starts[slot + 1] as usize;
-        for entry in self.entries[entries].iter().filter(|entry| entry.window == window & THREE_BYTES) {
-            let Some(start) = at.checked_add_signed(-entry.offset) else { continue };
+        for entry in self.entries[entries].iter().filter(|entry| entry.window() == window & THREE_BYTES) {
+            let Some(start) = at.checked_add_signed(-entry.offset()) else { continue };
             if !is_part(hay, start, entry.first) {
                 continue;
             }
@@ -254,14 +273,14 @@ fn fold(bytes: &[u8]) -> u32 {
 /// Adds the windows of a word: one for each parity of the position where it begins.
 fn enter((text, word): (&[u8], &Word), id: u32, familiar: &[u16], entries: &mut Vec<Entry>) {
     let first = word.first();
-    let mut push = |window: [u8; WINDOW], offset| entries.push(Entry { window: fold(&window), word: id, offset, first });
+    let mut push = |window: [u8; WINDOW], offset| entries.push(Entry::new(fold(&window), offset, id, first));
     // No letter stands before a word that must begin there; the last byte of any other character folds to none.
     let may_precede = |before: &u8| !(word.left && before.is_ascii_uppercase());
     for parity in 0..STRIDE {
-        let inside = (parity..(text.len() + 1).saturating_sub(WINDOW)).step_by(STRIDE);
+        let inside = (parity..(text.len() + 1).saturating_sub(WINDOW)).step_by(STRIDE).take_while(|at| *at < REACH);
         let best = inside.min_by_key(|&at| cost(&text[at..at + WINDOW], familiar));
         match (best, text) {
-            (Some(at), _) => push([text[at], text[at + 1], text[at + 2]], at as isize),
+            (Some(at), _) => push([text[at], text[at + 1], text[at + 2]], at as i8),
             // A word that begins at an odd position has a byte before it.
             (None, &[first, second, ..]) if parity == 1 => {
                 (0x40..=0x5F).chain(0..0x20).filter(may_precede).for_each(|before| push([before, first, second], -1));

@@ -334,7 +334,8 @@ impl Stream {
             }
         }
         if hits.len() > known {
-            hits.sort_unstable();
+            // Two sorted runs, which this sort only merges.
+            hits.sort();
         }
     }
 

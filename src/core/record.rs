@@ -56,7 +56,7 @@ pub fn decode(line: &Line, candidates: &[Candidate]) -> Option<Structured> {
 #[must_use]
 pub fn is_one(line: &Line) -> bool {
     match object(line) {
-        Some(object) => matches!(decode::json(object, line.now()), Some(Json::Record(record)) if record.level.is_some() || record.time.is_some()),
+        Some(object) => decode::json_stamp(object, line.now()).is_some_and(|(level, time)| level.is_some() || time.is_some()),
         None => has_level_pair(line.body()),
     }
 }
@@ -73,10 +73,7 @@ fn object<'a>(line: &Line<'a>) -> Option<&'a [u8]> {
 pub fn level(line: &Line) -> Option<Level> {
     let body = line.body().trim_ascii();
     match object(line) {
-        Some(object) => match decode::json(object, line.now()) {
-            Some(Json::Record(record)) => record.level,
-            _ => None,
-        },
+        Some(object) => decode::json_stamp(object, line.now())?.0,
         None if has_level_pair(body) => decode::logfmt(line.body(), line.now())?.level,
         None => line.prefix().level,
     }

@@ -1,9 +1,17 @@
 //! Which frames belong to a library or runtime rather than to the program. Every frame is tested, so the test looks up
 //! two small tables for each byte of a file; entering an automaton would cost more than such short texts have bytes.
 
+use std::sync::Arc;
+
 /// Parts of a frame's file, or beginnings of its function, that mark the frame as a library's.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Library {
+    /// Shared by all rule sets; `None`: nothing marks a library.
+    tables: Option<Arc<Tables>>,
+}
+
+#[derive(Debug)]
+struct Tables {
     parts: Vec<String>,
     /// For each byte, the parts that begin with it: one bit for each part, shared by every 64th.
     first: Box<[u64; 256]>,
@@ -11,16 +19,23 @@ pub struct Library {
     second: Box<[u64; 256]>,
 }
 
-impl Default for Library {
-    fn default() -> Self {
-        Self::new(Vec::new())
-    }
-}
-
 impl Library {
     /// Builds the tables.
     #[must_use]
     pub fn new(parts: Vec<String>) -> Self {
+        let tables = (!parts.is_empty()).then(|| Arc::new(Tables::new(parts)));
+        Self { tables }
+    }
+
+    /// Whether a frame with this function and file belongs to a library.
+    #[must_use]
+    pub fn owns(&self, function: &str, file: &str) -> bool {
+        self.tables.as_ref().is_some_and(|tables| tables.owns(function, file))
+    }
+}
+
+impl Tables {
+    fn new(parts: Vec<String>) -> Self {
         let (mut first, mut second) = (Box::new([0; 256]), Box::new([0; 256]));
         for (index, part) in parts.iter().enumerate() {
             let bit = 1_u64 << (index % 64);
@@ -34,9 +49,7 @@ impl Library {
         Self { parts, first, second }
     }
 
-    /// Whether a frame with this function and file belongs to a library.
-    #[must_use]
-    pub fn owns(&self, function: &str, file: &str) -> bool {
+    fn owns(&self, function: &str, file: &str) -> bool {
         let file = file.as_bytes();
         // The JVM names the class loader first: `app//org.junit.Assert.fail`.
         let function = function.as_bytes();

@@ -1,6 +1,7 @@
 //! The patterns of rules, over bytes: compiled at first use, linear in time, limited in size.
 //! Most run as a [`Program`]; `regex` runs what a program cannot. Few need Unicode tables.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -21,8 +22,8 @@ use super::state::Shown;
 pub const MAX_PATTERN_BYTES: usize = 2 << 20;
 
 /// Cost of one call of `regex`, and of each byte of its text, in the fuel of a program.
-const REGEX_FUEL: usize = 100;
-const REGEX_FUEL_PER_BYTE: usize = 1;
+const REGEX_FUEL: usize = 300;
+const REGEX_FUEL_PER_BYTE: usize = 2;
 /// What is put behind a text that has lost its blanks, in this order: what most patterns ask for, and what suffices for the others.
 const PADDINGS: [&[u8]; 2] = [b" ", b"            "];
 /// Longest text that is tried again with blanks, in bytes.
@@ -35,9 +36,10 @@ const MAX_SLOW: u32 = 64;
 pub struct Pattern {
     source: String,
     ignore_case: bool,
-    compiled: OnceLock<Compiled>,
+    /// Boxed, as is the reader: a run uses few of the patterns.
+    compiled: OnceLock<Box<Compiled>>,
     /// The program that reads the groups.
-    reader: OnceLock<Option<Program>>,
+    reader: OnceLock<Option<Box<Program>>>,
     regex: OnceLock<Regex>,
     names: OnceLock<Box<[Box<str>]>>,
     keyed: bool,
@@ -121,8 +123,8 @@ impl Pattern {
         self.regex.get_or_init(|| self.build().unwrap_or_else(|_| nothing()))
     }
 
-    fn compiled(&self) -> &Compiled {
-        self.compiled.get_or_init(|| self.made(Form::Match).unwrap_or_else(|| Compiled::new(&self.source, self.ignore_case)))
+    pub(super) fn compiled(&self) -> &Compiled {
+        self.compiled.get_or_init(|| Box::new(self.made(Form::Match).unwrap_or_else(|| Compiled::new(&self.source, self.ignore_case))))
     }
 
     /// Returns a form that the build has made of the same source.
@@ -143,7 +145,7 @@ impl Pattern {
     }
 
     fn reader(&self) -> Option<&Program> {
-        self.reader.get_or_init(|| self.made(Form::Groups).or_else(|| reader(&self.source, self.ignore_case))).as_ref()
+        self.reader.get_or_init(|| self.made(Form::Groups).or_else(|| reader(&self.source, self.ignore_case)).map(Box::new)).as_deref()
     }
 
     /// Whether the pattern matches somewhere in `text`. Most rows of a trace fail at the
@@ -159,18 +161,6 @@ impl Pattern {
         self.source.starts_with(r"^\{")
     }
 
-    /// Whether a text with this first visible byte may match.
-    #[must_use]
-    pub fn may_begin(&self, lead: Option<u8>) -> bool {
-        self.compiled().may_begin(lead)
-    }
-
-    /// Whether a text with this last byte may match.
-    #[must_use]
-    pub fn may_end(&self, last: Option<u8>) -> bool {
-        self.compiled().may_end(last)
-    }
-
     /// [`is_match`](Self::is_match) for a text whose signs are known.
     #[must_use]
     pub fn takes(&self, text: Shown) -> bool {
@@ -183,18 +173,6 @@ impl Pattern {
     pub fn decides(&self, text: Shown) -> bool {
         let compiled = self.compiled();
         compiled.may_be_in(text.signs) && self.decide(compiled, text.bytes)
-    }
-
-    /// Whether a text that is indented, or not, may match.
-    #[must_use]
-    pub fn may_stand(&self, indented: bool) -> bool {
-        self.compiled().may_stand(indented)
-    }
-
-    /// Whether a text with this last byte may match only with blanks behind it.
-    #[must_use]
-    pub fn may_lack_blanks(&self, last: Option<u8>) -> bool {
-        self.compiled().may_lack_blanks(last)
     }
 
     /// Whether the pattern matches in `text` with the blanks behind it that the pattern asks for: a line has lost its own.
@@ -231,6 +209,13 @@ impl Pattern {
             self.slow.store(if is_slow { slow + 2 } else { slow - 1 }, Relaxed);
         }
         found
+    }
+
+    /// Returns where the pattern matches in `text`, one match after the other; those that are empty are left out.
+    #[must_use]
+    pub fn spans(&self, text: &[u8]) -> Vec<Range<usize>> {
+        let of_regex = || self.regex().find_iter(text).map(|found| found.range()).filter(|span| !span.is_empty()).collect();
+        self.reader().and_then(|program| program.spans(text).ok()).unwrap_or_else(of_regex)
     }
 
     /// Whether the pattern has group `pre`: the prefix before the text.
@@ -294,6 +279,8 @@ mod tests {
     fn agrees(pattern: &Pattern, text: &[u8]) {
         let shown = || format!("{} on {:?}", pattern.source(), String::from_utf8_lossy(text));
         assert_eq!(pattern.is_match(text), pattern.regex().is_match(text), "{}", shown());
+        let whole: Vec<_> = pattern.regex().find_iter(text).map(|found| found.range()).filter(|span| !span.is_empty()).collect();
+        assert_eq!(pattern.spans(text), whole, "{}", shown());
         let (mine, theirs) = (pattern.exact_groups(text), pattern.regex().captures(text));
         assert_eq!(mine.is_some(), theirs.is_some(), "{}", shown());
         if let (Some(mine), Some(theirs)) = (mine, theirs) {
@@ -369,7 +356,8 @@ mod tests {
             let bytes = |compiled: &Compiled| postcard::to_allocvec(compiled).unwrap();
             let made = pattern.made::<Compiled>(Form::Match).unwrap_or_else(|| panic!("{}", pattern.source));
             assert!(bytes(&made) == bytes(&Compiled::new(&pattern.source, pattern.ignore_case)), "{}", pattern.source);
-            let anew = reader(&pattern.source, pattern.ignore_case).filter(|_| pattern.has_groups());
+            let is_cancel = rules.cancels.iter().any(|cancel| cancel.regex.source == pattern.source);
+            let anew = reader(&pattern.source, pattern.ignore_case).filter(|_| is_cancel || pattern.has_groups());
             assert!(pattern.made::<Program>(Form::Groups) == anew, "{}", pattern.source);
         }
     }

@@ -8,6 +8,8 @@
 //!
 //! It finds what `regex` finds: the leftmost match, with alternatives in their order (Perl's rules).
 
+use std::ops::Range;
+
 use regex_syntax::hir::Hir;
 use serde::{Deserialize, Serialize};
 
@@ -179,8 +181,28 @@ impl Program {
     /// The text needs more steps than its length allows.
     pub fn run(&self, text: &[u8], slots: Option<&mut Slots>, spent: &mut usize) -> Result<bool, OutOfFuel> {
         let mut thread = Thread::new(self, text, MIN_FUEL + FUEL_PER_BYTE * text.len());
-        let found = thread.search(slots);
+        let found = thread.search(0, slots);
         *spent += thread.spent();
-        found
+        found.map(|found| found.is_some())
+    }
+
+    /// Returns where the program matches in `text`, one match after the other; those that are empty are left out.
+    /// Only a program that was made for groups knows where a match ends.
+    ///
+    /// # Errors
+    /// The text needs more steps than its length allows.
+    pub fn spans(&self, text: &[u8]) -> Result<Vec<Range<usize>>, OutOfFuel> {
+        let mut thread = Thread::new(self, text, MIN_FUEL + FUEL_PER_BYTE * text.len());
+        let (mut found, mut from) = (Vec::new(), 0);
+        while from <= text.len()
+            && let Some(start) = thread.search(from, None)?
+        {
+            let end = thread.end();
+            if end > start {
+                found.push(start..end);
+            }
+            from = end.max(start + 1);
+        }
+        Ok(found)
     }
 }

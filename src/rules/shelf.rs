@@ -16,11 +16,11 @@ pub enum Form {
 }
 
 /// Bytes of a key, and of a place: a key, and where its form begins.
-const KEY_BYTES: usize = 8;
+const KEY_BYTES: usize = 16;
 const PLACE_BYTES: usize = KEY_BYTES + 4;
 
-/// Forms in one byte sequence: their number, their places sorted by key, then each form after
-/// its source, as `postcard` writes them. Keys are big-endian, other numbers little-endian.
+/// Forms in one byte sequence: their number, their places sorted by key, then the forms, as `postcard` writes them.
+/// Keys are big-endian, other numbers little-endian. A key stands for its source: it is too long for two to share one.
 #[derive(Clone, Copy, Debug)]
 pub struct Shelf<'a> {
     places: &'a [u8],
@@ -43,15 +43,16 @@ impl<'a> Shelf<'a> {
         let key = key(source, ignore_case, form).to_be_bytes();
         let found = places.binary_search_by(|place| place[..KEY_BYTES].cmp(&key)).ok()?;
         let at = u32::from_le_bytes(*places[found].last_chunk()?);
-        let (known, what): (&str, T) = postcard::from_bytes(self.forms.get(at as usize..)?).ok()?;
-        (known == source).then_some(what)
+        postcard::from_bytes(self.forms.get(at as usize..)?).ok()
     }
 }
 
-/// Returns the key of a source and a form: FNV-1a over both.
-pub(super) fn key(source: &str, ignore_case: bool, form: Form) -> u64 {
+/// Returns the key of a source and a form: FNV-1a of 128 bits over both.
+pub(super) fn key(source: &str, ignore_case: bool, form: Form) -> u128 {
+    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
     let bytes = [u8::from(ignore_case), form as u8].into_iter().chain(source.bytes());
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+    bytes.fold(BASIS, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME))
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 
 use std::sync::OnceLock;
 
+use super::compiled::Compiled;
 use super::ends::{PLACES, first_visible, is_indented, place, placed};
 use super::entry::Row;
-use super::pattern::Pattern;
 use super::signs::Signs;
 
 /// Most rows that are told apart, one bit each; if a state has more, each row is tried.
@@ -108,8 +108,8 @@ impl State {
 
 impl Ends {
     fn of(numbers: &[u16], rows: &[Row]) -> Self {
-        let those =
-            |fits: &dyn Fn(&Pattern) -> bool| (0..).zip(numbers).fold(0, |set, (bit, &number)| set | u64::from(fits(&rows[usize::from(number)].regex)) << bit);
+        let patterns: Vec<&Compiled> = numbers.iter().map(|&number| rows[usize::from(number)].regex.compiled()).collect();
+        let those = |fits: &dyn Fn(&Compiled) -> bool| (0..).zip(&patterns).fold(0, |set, (bit, pattern)| set | u64::from(fits(pattern)) << bit);
         let (mut of, mut sets) = ([AtByte::default(); PLACES], Sets::default());
         for byte in placed() {
             of[place(byte)] = AtByte {

@@ -32,7 +32,7 @@ const FIRST_PIECE: usize = 1 << 10;
 const LONGEST_PIECE: usize = 8 << 10;
 /// After a block with at least this many errors, the next block is half
 /// as long: their records wait in memory for the end of the block.
-const MANY_EVENTS: usize = 512;
+const MANY_EVENTS: usize = 96;
 /// Minimum length of a block.
 const LEAST_BYTES: usize = 8 << 10;
 /// Output is written once this much has been collected.
@@ -179,14 +179,14 @@ impl<'a> Reading<'a> {
                 }
             }
             wanted = if self.events.len() < MANY_EVENTS { wanted.saturating_mul(2) } else { LEAST_BYTES.max(room / 2) };
-            self.print(totals);
+            self.print(totals)?;
             self.job.progress.step();
             if self.out.len() >= FLUSH_BYTES || opened.live || self.flushed.is_none_or(|flushed| flushed.elapsed() > FLUSH_AFTER) {
                 self.flush()?;
             }
         }
         self.stream.finish(now(), &mut self.events);
-        self.print(totals);
+        self.print(totals)?;
         totals.lines += self.stream.counts().lines;
         unread(&self.stream).for_each(|why| self.job.trouble(&Trouble::new(self.name(), why)));
         bounded(&self.stream).for_each(|why| self.job.tell(&Trouble::new(self.name(), why)));
@@ -218,7 +218,7 @@ impl<'a> Reading<'a> {
             let (piece, next) = rest.split_at(self.piece.min(rest.len()));
             self.stream.wait_for_context(!is_live || !next.is_empty());
             self.stream.push(piece, now(), &mut self.events);
-            self.print(totals);
+            self.print(totals)?;
             self.flush()?;
             (rest, self.piece) = (next, LONGEST_PIECE.min(2 * self.piece));
         }
@@ -234,7 +234,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn print(&mut self, totals: &mut Totals) {
+    fn print(&mut self, totals: &mut Totals) -> io::Result<()> {
         let (job, events) = (self.job, std::mem::take(&mut self.events));
         let taken = job.known.records(&self.envelope, &events);
         let (body, statuses) = taken.as_ref().map_or((&[][..], &[][..]), |(body, statuses)| (body, statuses));
@@ -245,8 +245,13 @@ impl<'a> Reading<'a> {
                 totals.tally.add(event.severity);
                 job.count(event.severity);
                 job.printer.print(&mut self.out, &self.envelope, event, line);
+                // The buffer keeps the size that it once had.
+                if self.out.len() >= FLUSH_BYTES {
+                    self.flush()?;
+                }
             }
         }
+        Ok(())
     }
 
     fn flush(&mut self) -> io::Result<()> {

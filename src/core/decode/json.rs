@@ -3,12 +3,13 @@
 //! number of leaves are bounded, and what lies deeper is skipped. Neither text nor numbers are judged.
 
 use super::level::severity;
-use super::record::{Record, record};
+use super::record::{Record, record, stamp};
 use super::time::parse_any_time;
 use crate::core::event::{Io, Level, Timestamp};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Deref;
 
 /// Maximum depth of values that are looked at: the parser takes 128, and fails beyond.
 const MAX_DEPTH: usize = 100;
@@ -47,23 +48,29 @@ pub struct Envelope {
 /// it; returns `None` for anything else. Invalid UTF-8 is replaced.
 #[must_use]
 pub fn json(line: &[u8], now: Timestamp) -> Option<Json> {
+    read(line, |leaves| match envelope(leaves, now) {
+        Some(envelope) => Json::Envelope(envelope),
+        None => Json::Record(Box::new(record(leaves, now))),
+    })
+}
+
+/// Returns the level and the time of a line that [`json`] reads as a record, and nothing else of it.
+#[must_use]
+pub fn json_stamp(line: &[u8], now: Timestamp) -> Option<(Option<Level>, Option<Timestamp>)> {
+    read(line, |leaves| envelope(leaves, now).is_none().then(|| stamp(leaves, now))).flatten()
+}
+
+/// Shows the leaves of a line that is one JSON object to `take`.
+fn read<T>(line: &[u8], take: impl FnOnce(&Leaves<'_>) -> T) -> Option<T> {
     let line = line.trim_ascii();
     if line.first() != Some(&b'{') || line.last() != Some(&b'}') {
         return None;
     }
     let text = String::from_utf8_lossy(line);
-    let shallow;
-    let leaves = match leaves(&text) {
-        Some(leaves) => leaves,
-        None => {
-            shallow = without_depths(&text)?;
-            leaves(&shallow)?
-        }
-    };
-    Some(match envelope(&leaves, now) {
-        Some(envelope) => Json::Envelope(envelope),
-        None => Json::Record(Box::new(record(&leaves, now))),
-    })
+    match leaves(&text) {
+        Some(leaves) => Some(take(&leaves)),
+        None => Some(take(&leaves(&without_depths(&text)?)?)),
+    }
 }
 
 /// A value that holds no others.
@@ -81,6 +88,40 @@ pub enum Scalar<'a> {
 pub struct Leaf<'a> {
     pub pointer: String,
     pub value: Scalar<'a>,
+}
+
+/// The leaves of an object in document order.
+#[derive(Debug, Default)]
+pub struct Leaves<'a> {
+    all: Vec<Leaf<'a>>,
+    /// A bit for each length that one of their pointers has: most paths that are asked for have no leaf.
+    lengths: u64,
+}
+
+impl<'a> Leaves<'a> {
+    fn push(&mut self, leaf: Leaf<'a>) {
+        self.lengths |= Self::bit(leaf.pointer.len());
+        self.all.push(leaf);
+    }
+
+    /// Returns the bit of a length; the last one stands for all that are longer.
+    fn bit(length: usize) -> u64 {
+        1 << length.min(u64::BITS as usize - 1)
+    }
+
+    /// Returns the leaves at this path, as [`Leaf::is`] wants it.
+    pub fn at<'l, 'p>(&'l self, path: &'p str) -> impl Iterator<Item = &'l Leaf<'a>> + use<'l, 'p, 'a> {
+        let is_known = self.lengths & Self::bit(path.len() + 1) != 0;
+        let all: &[Leaf<'a>] = if is_known { &self.all } else { &[] };
+        all.iter().filter(move |leaf| leaf.is(path))
+    }
+}
+
+impl<'a> Deref for Leaves<'a> {
+    type Target = [Leaf<'a>];
+    fn deref(&self) -> &[Leaf<'a>] {
+        &self.all
+    }
 }
 
 impl Leaf<'_> {
@@ -117,12 +158,12 @@ impl Leaf<'_> {
 }
 
 /// Returns what `take` makes of the first leaf that it accepts, at the first of these paths that has one.
-pub fn first<'l, 'de, T>(leaves: &'l [Leaf<'de>], paths: &[&str], take: impl Fn(&'l Leaf<'de>) -> Option<T>) -> Option<T> {
-    paths.iter().find_map(|path| leaves.iter().filter(|leaf| leaf.is(path)).find_map(&take))
+pub fn first<'l, 'de, T>(leaves: &'l Leaves<'de>, paths: &[&str], take: impl Fn(&'l Leaf<'de>) -> Option<T>) -> Option<T> {
+    paths.iter().find_map(|path| leaves.at(path).find_map(&take))
 }
 
 /// Returns the text at the first of these paths that has one.
-pub fn text_at(leaves: &[Leaf<'_>], paths: &[&str]) -> Option<String> {
+pub fn text_at(leaves: &Leaves<'_>, paths: &[&str]) -> Option<String> {
     first(leaves, paths, |leaf| leaf.text().map(str::to_owned))
 }
 
@@ -136,12 +177,12 @@ pub fn time_of(leaf: &Leaf<'_>, now: Timestamp) -> Option<Timestamp> {
     }
 }
 
-fn envelope(leaves: &[Leaf<'_>], now: Timestamp) -> Option<Envelope> {
+fn envelope(leaves: &Leaves<'_>, now: Timestamp) -> Option<Envelope> {
     go_test(leaves, now).or_else(|| container(leaves, now)).or_else(|| journal(leaves, now))
 }
 
 /// Unwraps docker's `{"log":"…\n","stream":"stderr","time":"…"}`
-fn container(leaves: &[Leaf<'_>], now: Timestamp) -> Option<Envelope> {
+fn container(leaves: &Leaves<'_>, now: Timestamp) -> Option<Envelope> {
     let io = first(leaves, &["stream"], |leaf| Io::parse(leaf.text()?))?;
     let text = string(leaves, "log")?;
     let name = ["kubernetes.pod_name", "kubernetes.container_name", "container_name"];
@@ -151,7 +192,7 @@ fn container(leaves: &[Leaf<'_>], now: Timestamp) -> Option<Envelope> {
 
 /// Unwraps `go test -json`'s `{"Time":"…","Action":"output","Package":"p","Test":"T","Output":"…\n"}`. What the subtests
 /// of a test print is a part of what it prints: they are one writer.
-fn go_test(leaves: &[Leaf<'_>], now: Timestamp) -> Option<Envelope> {
+fn go_test(leaves: &Leaves<'_>, now: Timestamp) -> Option<Envelope> {
     let action = first(leaves, &["action"], Leaf::text)?;
     let test = first(leaves, &["test"], Leaf::text);
     let text = match action {
@@ -169,7 +210,7 @@ fn go_test(leaves: &[Leaf<'_>], now: Timestamp) -> Option<Envelope> {
 }
 
 /// Unwraps a line that a service printed, as `journalctl -o json` shows it. The journal adds priority 6, which nobody stated.
-fn journal(leaves: &[Leaf<'_>], now: Timestamp) -> Option<Envelope> {
+fn journal(leaves: &Leaves<'_>, now: Timestamp) -> Option<Envelope> {
     let is = |path: &str, wanted: &str| first(leaves, &[path], |leaf| leaf.text()) == Some(wanted);
     if !is("_transport", "stdout") {
         return None;
@@ -185,14 +226,14 @@ fn journal(leaves: &[Leaf<'_>], now: Timestamp) -> Option<Envelope> {
     Some(Envelope { text: text.as_bytes().to_vec(), time, key, level, ..Envelope::default() })
 }
 
-fn string<'l>(leaves: &'l [Leaf<'_>], path: &str) -> Option<&'l str> {
+fn string<'l>(leaves: &'l Leaves<'_>, path: &str) -> Option<&'l str> {
     first(leaves, &[path], |leaf| match &leaf.value {
         Scalar::Text(text) => Some(&**text),
         _ => None,
     })
 }
 
-fn unwrapped(text: &str, leaves: &[Leaf<'_>], now: Timestamp) -> Envelope {
+fn unwrapped(text: &str, leaves: &Leaves<'_>, now: Timestamp) -> Envelope {
     let line = text.strip_suffix('\n');
     let whole = line.unwrap_or(text);
     Envelope {
@@ -203,8 +244,8 @@ fn unwrapped(text: &str, leaves: &[Leaf<'_>], now: Timestamp) -> Envelope {
     }
 }
 
-fn leaves(text: &str) -> Option<Vec<Leaf<'_>>> {
-    let mut walk = Walk { pointer: String::new(), leaves: Vec::new(), pointer_bytes: 0 };
+fn leaves(text: &str) -> Option<Leaves<'_>> {
+    let mut walk = Walk { pointer: String::new(), leaves: Leaves::default(), pointer_bytes: 0 };
     let mut parser = serde_json::Deserializer::from_str(text);
     Node(&mut walk).deserialize(&mut parser).ok()?;
     parser.end().ok()?;
@@ -247,7 +288,7 @@ fn without_depths(text: &str) -> Option<String> {
 
 struct Walk<'de> {
     pointer: String,
-    leaves: Vec<Leaf<'de>>,
+    leaves: Leaves<'de>,
     /// Bytes of the pointers of all leaves.
     pointer_bytes: usize,
 }

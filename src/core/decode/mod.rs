@@ -22,7 +22,7 @@ mod writer;
 
 pub use ansi::{has_lost_escapes, is_dressed, last_visible, strip, strip_lost, visible};
 pub use container::{Cri, cri};
-pub use json::{Envelope, Json, json};
+pub use json::{Envelope, Json, json, json_stamp};
 pub use level::{level_word, loose_level};
 pub use logfmt::{Logfmt, logfmt};
 pub use prefix::{Prefix, has_name, prefix};

@@ -2,7 +2,7 @@
 //! Input is the flat list of leaves from `json`; names are matched in any case, nested or
 //! dotted alike. The record states what is there; others decide whether it is an error.
 
-use super::json::{Leaf, Scalar, first, text_at, time_of};
+use super::json::{Leaf, Leaves, Scalar, first, text_at, time_of};
 use crate::core::event::{Level, Timestamp};
 
 mod level;
@@ -124,7 +124,7 @@ pub struct Record {
 }
 
 /// Gives the leaves of one object their meaning.
-pub fn record(leaves: &[Leaf<'_>], now: Timestamp) -> Record {
+pub fn record(leaves: &Leaves<'_>, now: Timestamp) -> Record {
     let stack = leaves.iter().find(|leaf| is_stack(leaf));
     let message = rendered(leaves).or_else(|| first(leaves, &MESSAGES, |leaf| leaf.text().map(|_| leaf))).filter(|m| !same(Some(*m), stack));
     let other = |leaf: &&Leaf<'_>| !same(Some(*leaf), stack) && !same(Some(*leaf), message);
@@ -133,7 +133,7 @@ pub fn record(leaves: &[Leaf<'_>], now: Timestamp) -> Record {
     let error = if level.is_some_and(|level| level < Level::Error) { None } else { words(leaves).filter(|error| other(error)) };
     Record {
         level,
-        time: first(leaves, &TIMES, |leaf| time_of(leaf, now)),
+        time: time(leaves, now),
         message: message.and_then(text).or_else(|| journal_bytes(leaves)),
         stack: stack.and_then(text),
         error: error.and_then(|error| Some(error.text()?.to_owned())),
@@ -151,6 +151,15 @@ pub fn record(leaves: &[Leaf<'_>], now: Timestamp) -> Record {
     }
 }
 
+/// Returns the level and the time of the record that the leaves make.
+pub fn stamp(leaves: &Leaves<'_>, now: Timestamp) -> (Option<Level>, Option<Timestamp>) {
+    (level(leaves), time(leaves, now))
+}
+
+fn time(leaves: &Leaves<'_>, now: Timestamp) -> Option<Timestamp> {
+    first(leaves, &TIMES, |leaf| time_of(leaf, now))
+}
+
 fn same(a: Option<&Leaf<'_>>, b: Option<&Leaf<'_>>) -> bool {
     matches!((a, b), (Some(a), Some(b)) if std::ptr::eq(a, b))
 }
@@ -160,12 +169,12 @@ fn text(leaf: &Leaf<'_>) -> Option<Text> {
 }
 
 /// Returns the diagnostic as rustc and Cargo would print it, with its place: the message beside it is a part of it.
-fn rendered<'a, 'b>(leaves: &'a [Leaf<'b>]) -> Option<&'a Leaf<'b>> {
+fn rendered<'a, 'b>(leaves: &'a Leaves<'b>) -> Option<&'a Leaf<'b>> {
     first(leaves, &["rendered", "message.rendered"], |leaf| leaf.text().filter(|text| text.contains('\n')).map(|_| leaf))
 }
 
-fn has(leaves: &[Leaf<'_>], path: &str) -> bool {
-    leaves.iter().any(|leaf| leaf.is(path))
+fn has(leaves: &Leaves<'_>, path: &str) -> bool {
+    leaves.at(path).next().is_some()
 }
 
 fn is_stack(leaf: &Leaf<'_>) -> bool {
@@ -190,7 +199,7 @@ fn is_truthy_error(leaf: &Leaf<'_>) -> bool {
 }
 
 /// Returns the place of the log statement: `"caller":"pkg/file.go:12"`, or a file and a line in separate fields.
-fn caller(leaves: &[Leaf<'_>]) -> Option<(String, u32)> {
+fn caller(leaves: &Leaves<'_>) -> Option<(String, u32)> {
     const PAIRS: [(&str, &str); 9] = [
         ("source.file", "source.line"),
         ("log.origin.file.name", "log.origin.file.line"),
@@ -212,7 +221,7 @@ fn caller(leaves: &[Leaf<'_>]) -> Option<(String, u32)> {
 }
 
 /// Returns a file with a line and a column, as mypy, Ruff and Semgrep name them: loggers give no column.
-fn finding(leaves: &[Leaf<'_>]) -> Option<(String, u32, u32)> {
+fn finding(leaves: &Leaves<'_>) -> Option<(String, u32, u32)> {
     const PLACES: [(&str, &str, &str); 4] =
         [("file", "line", "column"), ("filename", "location.row", "location.column"), ("path", "line", "column"), ("path", "start.line", "start.col")];
     let number = |path: &str| first(leaves, &[path], Leaf::int).and_then(|n| u32::try_from(n).ok());
@@ -231,7 +240,7 @@ fn code(leaf: &Leaf<'_>) -> Option<String> {
     }
 }
 
-fn status(leaves: &[Leaf<'_>]) -> Option<u16> {
+fn status(leaves: &Leaves<'_>) -> Option<u16> {
     const PATHS: [&str; 10] = [
         "status",
         "statuscode",
@@ -248,7 +257,7 @@ fn status(leaves: &[Leaf<'_>]) -> Option<u16> {
 }
 
 /// Returns the message of journald, which writes a message that is not plain text as an array of its bytes.
-fn journal_bytes(leaves: &[Leaf<'_>]) -> Option<Text> {
+fn journal_bytes(leaves: &Leaves<'_>) -> Option<Text> {
     let item = |leaf: &&Leaf<'_>| leaf.pointer.starts_with("/MESSAGE/");
     let bytes: Option<Vec<u8>> = leaves.iter().filter(item).map(|leaf| u8::try_from(leaf.int()?).ok()).collect();
     let text = String::from_utf8_lossy(&bytes.filter(|b| !b.is_empty())?).into_owned();

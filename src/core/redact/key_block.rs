@@ -244,15 +244,22 @@ fn may_hold_part(line: &str) -> bool {
     core_of(line).is_empty() || has_run(line.as_bytes()) || has_header(line.as_bytes())
 }
 
+/// Whether the text has a run of base64 that is long enough and has a capital.
 fn has_run(text: &[u8]) -> bool {
-    let bytes_before = |at: usize| text[..at].iter().rev().take(MIN_BODY_BYTES).take_while(|byte| is_base64(**byte)).count();
-    let bytes_from = |at: usize| text[at..].iter().take(MIN_BODY_BYTES).take_while(|byte| is_base64(**byte)).count();
-    let is_in_run = |at: usize| text[at].is_ascii_uppercase() && bytes_before(at) + bytes_from(at) >= MIN_BODY_BYTES;
-    // Whether a piece of fixed length has a capital is told in a few steps.
-    let (pieces, rest) = text.as_chunks::<MIN_BODY_BYTES>();
-    let has_capital = |piece: &[u8; MIN_BODY_BYTES]| piece.iter().fold(false, |any, byte| any | byte.is_ascii_uppercase());
-    let mut with_capital = (0..).step_by(MIN_BODY_BYTES).zip(pieces).filter(|(_, piece)| has_capital(piece));
-    with_capital.any(|(from, piece)| (from..from + piece.len()).any(is_in_run)) || (text.len() - rest.len()..text.len()).any(is_in_run)
+    let mut from = 0;
+    // A byte that is in no run rules out every run that would begin before it: most words are passed over in a few steps.
+    while let Some(shortest) = text.get(from..from + MIN_BODY_BYTES) {
+        if let Some(other) = shortest.iter().rposition(|&byte| !is_base64(byte)) {
+            from += other + 1;
+            continue;
+        }
+        let length = text[from..].iter().position(|&byte| !is_base64(byte)).unwrap_or(text.len() - from);
+        if text[from..from + length].iter().any(u8::is_ascii_uppercase) {
+            return true;
+        }
+        from += length;
+    }
+    false
 }
 
 fn has_header(text: &[u8]) -> bool {

@@ -82,6 +82,8 @@ pub(super) struct Thread<'a> {
     classes: &'a [u8; 256],
     text: &'a [u8],
     stack: Stack,
+    /// Where the last match ends.
+    end: usize,
     spent: usize,
     fuel: usize,
 }
@@ -90,7 +92,7 @@ impl<'a> Thread<'a> {
     /// Starts a search in `text` that may cost `fuel`.
     #[inline(always)]
     pub(super) fn new(program: &'a Program, text: &'a [u8], fuel: usize) -> Self {
-        Self { program, classes: &program.classes, text, stack: Stack::new(), spent: 0, fuel }
+        Self { program, classes: &program.classes, text, stack: Stack::new(), end: 0, spent: 0, fuel }
     }
 
     /// Returns the cost so far.
@@ -98,24 +100,31 @@ impl<'a> Thread<'a> {
         self.spent
     }
 
-    /// Returns whether the program matches somewhere; its named groups go to `slots`.
-    pub(super) fn search(&mut self, mut slots: Option<&mut Slots>) -> Result<bool, OutOfFuel> {
-        if self.attempt(self.program.start, 0, slots.as_deref_mut())? {
-            return Ok(true);
+    /// Returns where the last match that was found ends.
+    pub(super) fn end(&self) -> usize {
+        self.end
+    }
+
+    /// Returns where the first match begins that begins at `from` or after it; its named groups go to `slots`.
+    pub(super) fn search(&mut self, from: usize, mut slots: Option<&mut Slots>) -> Result<Option<usize>, OutOfFuel> {
+        if from == 0 && self.attempt(self.program.start, 0, slots.as_deref_mut())? {
+            return Ok(Some(0));
         }
-        let Some(later) = self.program.later else { return Ok(false) };
+        let Some(later) = self.program.later else { return Ok(None) };
         let (first, second) = later.heads;
+        let from = from.max(1);
         // Most places fail at their first two bytes; this way each byte is looked up only once.
-        let mut here = self.class(1);
-        for start in 1..self.text.len() {
+        let mut here = self.class(from);
+        for start in from..self.text.len() {
             let next = self.class(start + 1);
             if here & first != 0 && next & second != 0 && self.try_from(later.to, start, slots.as_deref_mut())? {
-                return Ok(true);
+                return Ok(Some(start));
             }
             here = next;
         }
         let end = self.text.len();
-        if end > 0 { self.attempt(later, end, slots) } else { Ok(false) }
+        let is_at_end = end >= from && self.attempt(later, end, slots)?;
+        Ok(is_at_end.then_some(end))
     }
 
     /// Returns the class of the byte, or the end of the text, at `at`.
@@ -236,7 +245,10 @@ impl<'a> Thread<'a> {
                     true
                 }
                 Step::Look(look) => self.looks(look, at),
-                Step::Match => return Ok(true),
+                Step::Match => {
+                    self.end = at;
+                    return Ok(true);
+                }
             };
             if !fits {
                 self.spent += STEP_FUEL * steps;

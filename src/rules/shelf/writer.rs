@@ -10,20 +10,20 @@ use crate::rules::shelf::{Form, key};
 /// A shelf under construction.
 #[derive(Debug, Default)]
 pub struct Writer {
-    places: BTreeMap<u64, u32>,
+    places: BTreeMap<u128, u32>,
     /// Forms in the order in which they were added: forms that are used together lie together, on few pages.
     forms: Vec<u8>,
 }
 
 impl Writer {
-    /// Adds a form, unless its key is there already. A second form with the same key is left out and compiled when it is used.
+    /// Adds a form, unless it is there already.
     ///
     /// # Errors
     /// `postcard` cannot write it.
     pub fn add<T: Serialize>(&mut self, source: &str, ignore_case: bool, form: Form, what: impl FnOnce() -> T) -> postcard::Result<()> {
         if let Entry::Vacant(place) = self.places.entry(key(source, ignore_case, form)) {
             place.insert(self.forms.len() as u32);
-            self.forms.extend(postcard::to_allocvec(&(source, what()))?);
+            self.forms.extend(postcard::to_allocvec(&what())?);
         }
         Ok(())
     }

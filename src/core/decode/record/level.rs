@@ -2,7 +2,7 @@
 //! it. Each logger gives the same number another meaning; the record's other fields tell which.
 
 use super::has;
-use crate::core::decode::json::{Leaf, Scalar, first};
+use crate::core::decode::json::{Leaf, Leaves, Scalar, first};
 use crate::core::decode::level::{letter, level_word, severity};
 use crate::core::event::Level;
 
@@ -47,7 +47,7 @@ const LEVELS: [&str; 37] = [
 ];
 
 /// Returns the level that a field states, or that the record's shape implies.
-pub(super) fn level(leaves: &[Leaf<'_>]) -> Option<Level> {
+pub(super) fn level(leaves: &Leaves<'_>) -> Option<Level> {
     first(leaves, &LEVELS, |leaf| match &leaf.value {
         Scalar::Text(text) => word_level(text).or_else(|| number_level(leaf, leaf.int()?, leaves)),
         Scalar::Int(number) => number_level(leaf, *number, leaves),
@@ -74,7 +74,7 @@ fn word_level(text: &str) -> Option<Level> {
 }
 
 /// Returns what a number means to its logger: the same 3 is an error to syslog and Nextcloud, and nothing to others.
-fn number_level(leaf: &Leaf<'_>, number: i64, leaves: &[Leaf<'_>]) -> Option<Level> {
+fn number_level(leaf: &Leaf<'_>, number: i64, leaves: &Leaves<'_>) -> Option<Level> {
     if leaf.is("severitynumber") || leaf.is("severity_number") {
         return otel_level(number);
     }
@@ -125,7 +125,7 @@ fn google_level(number: i64) -> Level {
 }
 
 /// Reads MongoDB's `{"t":{"$date":…},"s":"E","c":…}`
-fn mongo_level(leaves: &[Leaf<'_>]) -> Option<Level> {
+fn mongo_level(leaves: &Leaves<'_>) -> Option<Level> {
     let mongo = has(leaves, "t.$date") && has(leaves, "c");
     first(leaves, &["s"], |leaf| leaf.text()?.bytes().next().and_then(letter)).filter(|_| mongo)
 }

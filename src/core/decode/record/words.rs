@@ -1,6 +1,6 @@
 //! The words of the error that a record reports beside its message: `"msg":"push failed","error":"connection refused"`.
 
-use super::super::json::{Leaf, first};
+use super::super::json::{Leaf, Leaves, first};
 
 /// Where loggers put them, in this order: the error as a string, or the message of the object that it is.
 const ERRORS: [&str; 26] = [
@@ -41,7 +41,7 @@ pub(super) fn is_none(text: &str) -> bool {
 }
 
 /// Returns the first field of an error that says something: in words, not as the flag `true`.
-pub(super) fn words<'l, 'de>(leaves: &'l [Leaf<'de>]) -> Option<&'l Leaf<'de>> {
+pub(super) fn words<'l, 'de>(leaves: &'l Leaves<'de>) -> Option<&'l Leaf<'de>> {
     let says = |text: &str| !is_none(text.trim()) && !text.trim().eq_ignore_ascii_case("true");
     first(leaves, &ERRORS, |leaf| leaf.text().filter(|text| says(text)).map(|_| leaf))
 }
