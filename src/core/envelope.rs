@@ -43,7 +43,7 @@ pub fn unwrap(raw: &[u8], now: Timestamp, place: &mut Place) -> Option<(Vec<u8>,
 /// Returns where an envelope in JSON begins: at the start of the line, or behind any prefix, a level's included.
 fn opened(raw: &[u8], now: Timestamp) -> Option<usize> {
     let at = brace(raw)?;
-    let opens = OPENS.iter().any(|open| raw[at..].starts_with(open)) || is_journals(&raw[at..]);
+    let opens = OPENS.iter().any(|open| raw[at..].starts_with(open)) || is_journals(&raw[at..]) || is_containers(&raw[at..]);
     let is_prefix = || {
         let prefix = decode::prefix(raw, now);
         prefix.body == at || prefix.message == at || follows_name(raw, prefix.body, at)
@@ -55,6 +55,11 @@ fn opened(raw: &[u8], now: Timestamp) -> Option<usize> {
 fn is_journals(object: &[u8]) -> bool {
     let is_key = object.starts_with(b"{\"") && object.get(2).is_some_and(|byte| byte.is_ascii_uppercase() || *byte == b'_');
     is_key && memmem::find(object, b"\"_TRANSPORT\":\"stdout\"").is_some()
+}
+
+/// Whether a container's output is wrapped by a shipper, which may put other keys before `log` (Fluent Bit).
+fn is_containers(object: &[u8]) -> bool {
+    object.starts_with(b"{\"") && memmem::find(object, b"\"stream\":\"std").is_some()
 }
 
 /// Returns where an object in JSON begins: at the start of the line, or after what its transport put before it.
@@ -83,11 +88,15 @@ fn follows_cri(raw: &[u8], at: usize, now: Timestamp) -> bool {
     decode::cri(raw, now).is_some_and(|cri| cri.text == at && !cri.partial)
 }
 
-/// Whether a record without a line end is a piece. Of Docker's, only a full-size record
-/// is one, because shippers remove line ends. `levels.toml` leads to these forms.
+/// Whether a record without a line end is a piece. Fluent Bit keeps the tag of CRI that says so; of Docker's, only a
+/// full-size record is one, because shippers remove line ends. `levels.toml` leads to these forms.
 fn is_piece(raw: &[u8], text: &[u8]) -> bool {
-    match memmem::find(raw, b"\",\"stream\":\"std") {
-        Some(at) => text.len() >= DOCKER_PIECE_BYTES && !raw[..at].ends_with(b"\\n"),
+    const TAG: &[u8] = b"\"logtag\":\"";
+    if let Some(at) = memmem::find(raw, TAG) {
+        return raw.get(at + TAG.len()) == Some(&b'P');
+    }
+    match memmem::find(raw, b"\"stream\":\"std") {
+        Some(at) => text.len() >= DOCKER_PIECE_BYTES && !raw[..at].ends_with(b"\\n\","),
         None => memmem::find(raw, b"\"Output\":\"").is_some(),
     }
 }
@@ -120,6 +129,20 @@ mod tests {
         for before in ["output was ", "x", "{"] {
             assert_eq!(of(before), None, "{before}");
         }
+    }
+
+    /// Fluent Bit sorts the keys of a record as its parser does.
+    #[test]
+    fn a_containers_text_may_stand_behind_other_keys() {
+        let of = |raw: &str| {
+            let mut place = Place::default();
+            unwrap(raw.as_bytes(), Timestamp(0), &mut place).map(|(text, partial)| (String::from_utf8(text).unwrap(), partial, place.key))
+        };
+        let record = |tag: &str| format!(r#"{{"stream":"stderr","logtag":"{tag}","log":"Error: x","kubernetes":{{"pod_name":"till"}}}}"#);
+        assert_eq!(of(&record("F")), Some(("Error: x".to_owned(), false, Some("till".to_owned()))));
+        assert_eq!(of(&record("P")), Some(("Error: x".to_owned(), true, Some("till".to_owned()))));
+        assert_eq!(of(r#"{"time":"2026-01-01T10:00:00Z","stream":"stdout","log":"Error: x\n"}"#).map(|(text, ..)| text).as_deref(), Some("Error: x"));
+        assert_eq!(of(r#"{"stream":"stdout","msg":"Error: x"}"#), None);
     }
 
     /// A copy of the file on another system has other line ends; they are within no line of the container.

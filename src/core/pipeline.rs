@@ -287,7 +287,10 @@ impl Stream {
                 next += 1;
             }
             let raw = Raw { bytes: &bytes[..self.buffer.end()], from: framed.from + at, to: framed.from + end, num, truncated: framed.truncated };
-            self.end_silent_pieces(num - 1, now, out);
+            if !self.pieces.is_empty() {
+                let back = self.back_at(raw.bytes, framed, raw.from, num - 1);
+                self.end_silent_pieces(num - 1, back, now, out);
+            }
             let events = out.len();
             self.line(&raw, framed, &hits[first..next], now, out);
             self.add_context(&raw, &mut out[events..]);
@@ -299,8 +302,9 @@ impl Stream {
         self.counts.lines = if at >= block.len() { num - 1 } else { num - 1 + newlines.count(at..block.len()) + u64::from(!block.ends_with(b"\n")) };
         self.counts.truncated += u64::from(framed.truncated);
         (self.work.hits, self.work.scratch) = (hits, scratch);
+        let back = self.back_at(&bytes, framed, framed.to, self.counts.lines);
+        self.end_silent_pieces(self.counts.lines, back, now, out);
         self.buffer.bytes = bytes;
-        self.end_silent_pieces(self.counts.lines, now, out);
         let cx = Context::of(&self.engine, &self.origin);
         self.assembler.expire(&cx, self.counts.lines, out);
     }

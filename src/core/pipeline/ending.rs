@@ -3,6 +3,7 @@
 use super::{Raw, Stream};
 use crate::core::assemble::Context;
 use crate::core::event::{Event, Timestamp};
+use crate::core::lookback::LookBack;
 
 impl Stream {
     /// Ends the stream.
@@ -35,14 +36,22 @@ impl Stream {
         self.end_line(now, out);
         self.finish_records(now, out);
         let events = out.len();
-        for piece in std::mem::take(&mut self.pieces) {
-            self.whole_piece(piece, now, out);
-        }
+        self.end_pieces(now, out);
         let cx = Context { back: self.buffer.look_back(self.counts.lines + 1).within(self.margin), ..Context::of(&self.engine, &self.origin) };
         self.assembler.finish(&cx, now, passed, out);
         let end = self.buffer.end();
         let at_end = Raw { bytes: &self.buffer.bytes[..end], from: end, to: end, num: self.counts.lines + 1, truncated: false };
         self.add_context(&at_end, &mut out[events..]);
         self.counts.events += (out.len() - events) as u64;
+    }
+
+    /// Ends the records whose last piece has not come.
+    fn end_pieces(&mut self, now: Timestamp, out: &mut Vec<Event>) {
+        let bytes = std::mem::take(&mut self.buffer.bytes);
+        for piece in std::mem::take(&mut self.pieces) {
+            let back = LookBack::new(&bytes[..self.buffer.end()], self.counts.lines + 1, self.buffer.position(), self.buffer.is_wide());
+            self.envelope_line(&piece, back.within(self.margin), now, out);
+        }
+        self.buffer.bytes = bytes;
     }
 }

@@ -3,6 +3,7 @@
 use super::Stream;
 use crate::core::assemble::Context;
 use crate::core::event::{Event, Timestamp};
+use crate::core::frame::Framed;
 use crate::core::line::{Line, Place};
 use crate::core::lookback::LookBack;
 use crate::core::visible::visible;
@@ -44,25 +45,27 @@ impl Stream {
         self.envelope_line(&piece, back, now, out);
     }
 
-    /// Ends the records that have got no further piece when the stream has had this many lines. The
+    /// Returns the look-back from `at` of the buffer's `bytes`, before which the stream had this many lines.
+    pub(super) fn back_at<'b>(&mut self, bytes: &'b [u8], framed: &Framed, at: usize, lines: u64) -> LookBack<'b> {
+        LookBack::new(&bytes[..at], lines + 1, self.buffer.offset_of(bytes, framed, at), self.buffer.is_wide()).within(self.margin)
+    }
+
+    /// Ends the records that have got no further piece when the stream has had this many lines, those of `back`. The
     /// result must not depend on where a read ended, so this is checked before every line.
-    pub(super) fn end_silent_pieces(&mut self, lines: u64, now: Timestamp, out: &mut Vec<Event>) {
+    pub(super) fn end_silent_pieces(&mut self, lines: u64, back: LookBack, now: Timestamp, out: &mut Vec<Event>) {
         let is_silent = |piece: &Pieces| lines.saturating_sub(piece.last_num) > MAX_SILENT_LINES;
         while let Some(at) = self.pieces.iter().position(is_silent) {
             let mut piece = self.pieces.remove(at);
             piece.place.truncated = true;
             let events = out.len();
-            self.whole_piece(piece, now, out);
+            self.envelope_line(&piece, back, now, out);
             self.counts.truncated += 1;
             self.counts.events += (out.len() - events) as u64;
         }
     }
 
-    pub(super) fn whole_piece(&mut self, piece: Pieces, now: Timestamp, out: &mut Vec<Event>) {
-        self.envelope_line(&piece, LookBack::default(), now, out);
-    }
-
-    fn envelope_line(&mut self, piece: &Pieces, back: LookBack, now: Timestamp, out: &mut Vec<Event>) {
+    /// Handles a record all of whose pieces have come. Lines that it makes an open error give back may begin anew, with lines of `back` before them.
+    pub(super) fn envelope_line(&mut self, piece: &Pieces, back: LookBack, now: Timestamp, out: &mut Vec<Event>) {
         let text = visible(&piece.text, None);
         let mut candidates = std::mem::take(&mut self.work.candidates);
         let is_cut = self.engine.candidates(&text, &mut self.work.line_scratch, &mut self.work.line_hits, &mut candidates);

@@ -81,7 +81,8 @@ impl Stream {
         let mut from = framed.from;
         while from < framed.to {
             let to = memchr::memchr(b'\n', &bytes[from..framed.to]).map_or(framed.to, |length| from + length);
-            self.end_silent_pieces(self.counts.lines, now, out);
+            let back = self.back_at(&bytes, framed, from, self.counts.lines);
+            self.end_silent_pieces(self.counts.lines, back, now, out);
             self.counts.lines += 1;
             let raw = Raw { bytes: &bytes[..self.buffer.end()], from, to, num: self.counts.lines, truncated: framed.truncated };
             let place = Place { num: raw.num, offset: self.buffer.offset_of(raw.bytes, framed, from), truncated: raw.truncated, ..Place::default() };

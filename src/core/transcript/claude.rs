@@ -111,8 +111,9 @@ fn results(record: &Value, base: &str, out: &mut Vec<Said>) {
         // If stderr tells of a failure, what the whole output tells is the same.
         block(record, (told, &format!("{base}/message/content/{index}")), out);
     }
-    // A command that the user has typed.
-    let printed = text(record, "/message/content").and_then(|said| said.split_once("<bash-stderr>")?.1.split_once("</bash-stderr>"));
+    // A command that the user has typed, of a shell or of the client itself.
+    let typed = |tag: &str| text(record, "/message/content").and_then(|said| said.split_once(&format!("<{tag}>"))?.1.split_once(&format!("</{tag}>")));
+    let printed = typed("bash-stderr").or_else(|| typed("local-command-stderr"));
     if let Some((stderr, _)) = printed.filter(|(stderr, _)| !stderr.is_empty()) {
         let pointer = format!("{base}/message/content");
         out.push(Said::Step(Step { tool: Some(BACKGROUND.to_owned()), text: stderr.to_owned(), pointer, flag: Flag::Stderr, ..Step::default() }));

@@ -166,6 +166,7 @@ fn blocks_that_stand_alone_say_the_same() {
     };
     assert_eq!(scan(&typed("bash: nosuch: command not found")).len(), 1);
     assert_eq!(scan(&typed("")).len(), 0);
+    assert_eq!(scan(&typed("Error: Compaction canceled.").replace("bash-std", "local-command-std")).len(), 1);
 }
 
 #[test]

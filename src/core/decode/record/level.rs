@@ -6,7 +6,7 @@ use crate::core::decode::json::{Leaf, Leaves, Scalar, first};
 use crate::core::decode::level::{letter, level_word, severity};
 use crate::core::event::Level;
 
-const LEVELS: [&str; 37] = [
+const LEVELS: [&str; 40] = [
     "level",
     "severity",
     "lvl",
@@ -34,6 +34,9 @@ const LEVELS: [&str; 37] = [
     "levelno",
     "priority",
     "syslog.priority",
+    "syslog.severity",
+    "log.syslog.severity.name",
+    "log.syslog.severity.code",
     "fields.level",
     "labels.level",
     "attributes.level",
@@ -78,7 +81,8 @@ fn number_level(leaf: &Leaf<'_>, number: i64, leaves: &Leaves<'_>) -> Option<Lev
     if leaf.is("severitynumber") || leaf.is("severity_number") {
         return otel_level(number);
     }
-    let syslog = leaf.name().eq_ignore_ascii_case("priority") || has(leaves, "short_message") || has(leaves, "syslog.facility");
+    let syslog =
+        leaf.name().eq_ignore_ascii_case("priority") || has(leaves, "short_message") || has(leaves, "syslog.facility") || leaf.is("log.syslog.severity.code");
     // Python's 10 is debug, 50 critical; Application Insights' 0 is debug, 4 critical.
     if leaf.is("levelno") || leaf.is("severitylevel") {
         let index = if leaf.is("levelno") { number / 10 } else { number.checked_add(1)? };
