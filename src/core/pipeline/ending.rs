@@ -47,10 +47,11 @@ impl Stream {
 
     /// Ends the records whose last piece has not come.
     fn end_pieces(&mut self, now: Timestamp, out: &mut Vec<Event>) {
+        let (end, offset, is_wide) = (self.buffer.end(), self.buffer.position(), self.buffer.is_wide());
         let bytes = std::mem::take(&mut self.buffer.bytes);
+        let back = LookBack::new(&bytes[..end], self.counts.lines + 1, offset, is_wide).within(self.margin);
         for piece in std::mem::take(&mut self.pieces) {
-            let back = LookBack::new(&bytes[..self.buffer.end()], self.counts.lines + 1, self.buffer.position(), self.buffer.is_wide());
-            self.envelope_line(&piece, back.within(self.margin), now, out);
+            self.envelope_line(&piece, back, now, out);
         }
         self.buffer.bytes = bytes;
     }
