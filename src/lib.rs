@@ -63,6 +63,7 @@ pub mod digest;
 pub mod examples;
 pub mod exec;
 pub mod hook;
+pub mod json;
 pub mod locks;
 pub mod memory;
 pub mod pem;

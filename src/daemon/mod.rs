@@ -8,7 +8,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use crate::delivery::Label;
-use crate::sinks::notice;
+use crate::sinks::{notice, record};
 use crate::sources::clock::now;
 use crate::sources::follow::{Follower, Known, OwnOutputs};
 use crate::sources::service::{Around, Service};
@@ -120,7 +120,7 @@ fn committer(store: Option<Store>, plan: &Plan) -> Result<Committer, String> {
     let host = plan.host.clone();
     let write_notice = Arc::new(move |out: &mut Vec<u8>, label: &Label, said: &_, at| notice::write(out, &host, label, said, at));
     let committer = Committer::new(store, plan.withhold.clone(), write_notice, &names).map_err(|error| error.to_string())?;
-    Ok(committer.with_ledger(plan.ledger, |out, seen| notice::seen(out, seen.status.as_str(), seen.count, (seen.first, seen.last))))
+    Ok(committer.with_ledger(plan.ledger, record::seen))
 }
 
 /// The files that must never be read; sinks add theirs.

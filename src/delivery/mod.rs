@@ -3,6 +3,7 @@
 
 mod names;
 mod notice;
+mod seen;
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -14,7 +15,8 @@ use md5::{Digest, Md5};
 
 use crate::core::event::{Category, Event, Hex, Io, RetryClass, Severity, Timestamp};
 pub use names::{is_generation, is_output};
-pub use notice::{Missed, Notice, Why};
+pub use notice::{Exit, Judged, Missed, Notice, Rerun, Why};
+pub use seen::{Seen, Status, WriteSeen};
 
 /// Identity of a stream; kept in the state, never recomputed.
 pub type Uid = [u8; 16];

@@ -35,7 +35,7 @@ use std::time::{Duration, Instant};
 use attempt::{Attempt, Ended};
 use guard::Guard;
 use input::Input;
-use journal::{Coming, Journal};
+use journal::Journal;
 use policy::{Next, Policy, Retries, STDIN_READ};
 use pump::Pumped;
 use rustix::process::Signal;
@@ -47,6 +47,7 @@ use crate::config::Retry as RetryConfig;
 use crate::core::event::{Io, RetryClass, Severity};
 use crate::core::redact::clean;
 use crate::core::text::Hex;
+use crate::delivery::Rerun;
 use crate::digest::{self, Digest};
 use crate::sinks::human::sanitise;
 use crate::sinks::record;
@@ -222,7 +223,8 @@ fn runs(order: &Order, journal: &Arc<Journal>, signals: &Signals) -> io::Result<
                     tell(&format!("run {run} failed ({reason}) and is not retried: {why}"));
                     return Ok(outcome.without_stdin());
                 }
-                journal.retry(order.task.as_deref(), &Coming { attempt: run, max, reason: &reason, delay_ms: delay.as_millis() as u64 });
+                let delay_ms = delay.as_millis() as u64;
+                journal.retry(Rerun { attempt: run, max_attempts: max, task: order.task.clone(), reason: reason.clone(), delay_ms });
                 tell(&format!("run {run} failed ({reason}); retry {run} of {max} in {}", seconds(delay)));
                 if let Some(signal) = pause(delay, signals)? {
                     outcome.exit = code::SIGNAL + signal.as_raw();

@@ -4,9 +4,10 @@
 //! A record is at most `max_event_bytes` long. To fit, it loses first the middle of `multiline`,
 //! then frames, then context, then the middle of `text` and `message`; `truncated` says so.
 
-use super::json::Writer;
 use super::stamp;
 use crate::core::event::{Event, Exception, Frame, Frames, Lines, Timestamp};
+use crate::delivery::Seen;
+use crate::json::Writer;
 
 /// What the records of one source have in common.
 #[derive(Clone, Debug, Default)]
@@ -31,11 +32,29 @@ pub struct Envelope {
 
 /// Appends `event` as one line to `out`.
 pub fn write(out: &mut Vec<u8>, envelope: &Envelope, event: &Event, max_bytes: usize) {
-    write_open(out, envelope, event, max_bytes);
+    write_within(out, envelope, event, max_bytes);
 }
 
-/// As [`write()`]. Returns where in the line a member `seen` belongs.
+/// As [`write()`], with room for a member [`seen`]. Returns where in the line it belongs.
 pub fn write_open(out: &mut Vec<u8>, envelope: &Envelope, event: &Event, max_bytes: usize) -> usize {
+    write_within(out, envelope, event, max_bytes.saturating_sub(SEEN_BYTES))
+}
+
+/// Maximum length of what [`seen`] writes, in bytes.
+const SEEN_BYTES: usize = 160;
+
+/// Appends the member `seen` of an error's record, with the comma before it.
+pub fn seen(out: &mut Vec<u8>, seen: &Seen) {
+    let mut w = Writer::new(out);
+    w.word(b",\"seen\":{\"status\":\"", seen.status.as_str());
+    w.number(b",\"count\":", seen.count);
+    with_rfc3339(seen.first, |text| w.word(b",\"first\":\"", text));
+    with_rfc3339(seen.last, |text| w.word(b",\"last\":\"", text));
+    w.raw(b"}");
+}
+
+/// Writes the record and, as long as it is too long, writes it anew with less. Returns where a member `seen` belongs.
+fn write_within(out: &mut Vec<u8>, envelope: &Envelope, event: &Event, max_bytes: usize) -> usize {
     let start = out.len();
     let mut seen_at = write_whole(out, envelope, event);
     if out.len() - start <= max_bytes {
@@ -195,7 +214,7 @@ fn write_whole(out: &mut Vec<u8>, envelope: &Envelope, event: &Event) -> usize {
         w.raw(b",\"closed\":\"idle\"");
     }
     w.optional(b",\"hint\":\"", event.hint.as_deref());
-    let seen_at = w.len();
+    let seen_at = w.position();
     if event.truncated {
         w.raw(b",\"truncated\":true");
     }

@@ -5,12 +5,12 @@
 use std::collections::HashMap;
 
 use super::breakers::{self, Kept, name_of};
-use super::history::{self, Seen};
+use super::history;
 use super::rows::{FOLD_US, Rows};
 use super::store::{Store, StoreError, Tx};
 use crate::core::breaker::{Limits, State, Transition, Unit};
 use crate::core::event::Timestamp;
-use crate::delivery::{Label, Notice, Record, Weight, derived_id};
+use crate::delivery::{Label, Notice, Record, Seen, Weight, derived_id};
 
 /// Breakers to keep in memory between two transactions.
 const MAX_BREAKERS: usize = 4096;

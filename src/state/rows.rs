@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use rusqlite::Connection;
 
-use super::history::{self, HOUR_US, Row, Rules, Sample, Seen, Sieve, Sign, Status, Sum, tail};
+use super::history::{self, HOUR_US, Row, Rules, Sample, Sieve, Sign, Sum, tail};
 use super::store::StoreError;
 use crate::core::event::{Hex, Timestamp};
-use crate::delivery::{Label, Record};
+use crate::delivery::{Label, Record, Seen, Status};
 
 /// Rows to keep in memory once all of them are in the table.
 const MAX_ROWS: usize = 4096;

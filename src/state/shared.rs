@@ -15,7 +15,7 @@ use super::ledger::{Ledger, Made, Rules, tell};
 use super::store::{Store, StoreError, Tx};
 use crate::core::breaker::{Breaker, State, Transition, Unit};
 use crate::core::event::Timestamp;
-use crate::delivery::{Label, Notice, Record};
+use crate::delivery::{Label, Notice, Record, Status, WriteSeen};
 
 /// Pause between two tries, where SQLite does not wait by itself.
 const AGAIN: Duration = Duration::from_millis(20);
@@ -128,12 +128,12 @@ impl Shared {
         })
     }
 
-    /// Adds records to the history, and writes what it says of each into its line. `body` holds the
-    /// lines of `records` in order; the result holds the new lines and the status of each error.
+    /// Adds records to the history, and writes what it says of each into its line. The result holds the new lines and the status of each error.
     ///
     /// # Errors
     /// As [`open`](Self::open); nothing was added then.
-    pub fn take_in(&mut self, (label, records): (&Label, &[Record]), body: &[u8], write_seen: WriteSeen<'_>, now: Timestamp) -> Result<Taken, String> {
+    pub fn take_in(&mut self, new: Incoming, write_seen: WriteSeen, now: Timestamp) -> Result<Taken, String> {
+        let Incoming { label, records, body } = new;
         self.change(now, |ledger, tx| {
             let mut out = Vec::with_capacity(body.len() + 160 * records.len());
             let (mut statuses, mut at) = (Vec::with_capacity(records.len()), 0);
@@ -143,12 +143,7 @@ impl Shared {
                 let seen = ledger.seen(tx, (label, record), line)?;
                 statuses.push(seen.map(|seen| seen.status));
                 match seen {
-                    Some(seen) => {
-                        let (head, tail) = line.split_at((record.seen_at as usize).min(line.len()));
-                        out.extend_from_slice(head);
-                        write_seen(&mut out, &seen);
-                        out.extend_from_slice(tail);
-                    }
+                    Some(seen) => record.append_with(&mut out, line, |out| write_seen(out, &seen)),
                     None => out.extend_from_slice(line),
                 }
             }
@@ -326,10 +321,18 @@ fn end_of(db: &rusqlite::Connection, sign: Sign) -> Result<Sign, StoreError> {
 }
 
 /// Lines of records, and the history's status of each.
-pub type Taken = (Vec<u8>, Vec<Option<history::Status>>);
+pub type Taken = (Vec<u8>, Vec<Option<Status>>);
 
-/// Writes what the history says into a record.
-pub type WriteSeen<'a> = &'a dyn Fn(&mut Vec<u8>, &history::Seen);
+/// Records to take in, and their lines in the same order.
+#[derive(Clone, Copy)]
+pub struct Incoming<'a> {
+    /// Where they come from.
+    pub label: &'a Label,
+    /// The records.
+    pub records: &'a [Record],
+    /// Their lines.
+    pub body: &'a [u8],
+}
 
 /// Tries until others are done, for at most `patience`; then names them.
 fn retried<T>(folder: &Path, patience: Duration, mut step: impl FnMut() -> Result<T, StoreError>) -> Result<T, String> {
@@ -375,7 +378,7 @@ mod tests {
             weight,
             session,
         };
-        shared.take_in((&Label::default(), &[record]), b"{}\n", &|_, _| {}, at).unwrap();
+        shared.take_in(Incoming { label: &Label::default(), records: &[record], body: b"{}\n" }, |_, _| {}, at).unwrap();
     }
 
     fn counts(shared: &Shared) -> Vec<u64> {

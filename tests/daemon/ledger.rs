@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde_json::Value;
 use siftd::core::breaker::{Breaker, Limits, State, Unit};
 use siftd::core::event::{Hex, Timestamp};
-use siftd::delivery::{Label, Notice};
+use siftd::delivery::{Label, Notice, Status};
 use siftd::sinks::notice;
-use siftd::state::history::{Choice, HOUR_US, Status};
+use siftd::state::history::{Choice, HOUR_US};
 use siftd::state::ledger::Rules;
 use siftd::state::shared::Shared;
 

@@ -10,10 +10,10 @@ use super::super::{Failure, say, setup};
 use crate::config::Config;
 use crate::core::event::{Event, Hex};
 use crate::core::signature::SIG_VERSION;
+use crate::delivery::Status;
 use crate::memory::{Memory, PATIENCE};
 use crate::sinks::record::Envelope;
 use crate::sources::input::{self, Watched};
-use crate::state::history::Status;
 
 /// Maximum length of a line in a baseline, in bytes.
 const MAX_LINE: u64 = 16 << 20;

@@ -18,7 +18,7 @@ use super::flow::{Flow, Reading};
 use super::socket::Served;
 use crate::config::{Restart, SourceConfig, SourceKind};
 use crate::core::event::Timestamp;
-use crate::delivery::{Label, Missed, Notice, Why, derived_id};
+use crate::delivery::{Exit, Label, Missed, Notice, Why, derived_id};
 use crate::sources::clock::now;
 use crate::words::Io;
 
@@ -159,11 +159,14 @@ impl Runs {
         if !(ended.was_stopped && served.config.kind == SourceKind::Journald) {
             own.notice(Notice::Exit {
                 id: derived_id("exit", &[&own.uid, &self.count.to_be_bytes()]),
-                code: ended.code,
-                signal: ended.signal,
-                duration_ms: u64::try_from(ended.ran.as_millis()).unwrap_or(u64::MAX),
-                outcome,
-                attempts: self.count,
+                exit: Exit {
+                    code: ended.code.map(i64::from),
+                    signal: ended.signal,
+                    duration_ms: Some(u64::try_from(ended.ran.as_millis()).unwrap_or(u64::MAX)),
+                    outcome,
+                    attempts: self.count,
+                    judged: None,
+                },
             });
         }
         let goes_on = !ended.was_stopped

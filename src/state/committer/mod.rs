@@ -11,7 +11,6 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::counting;
-use super::history::Seen;
 use super::leave_out::{self, LeftOut};
 use super::ledger::{self, Ledger};
 use super::outbox::Outbox;
@@ -21,14 +20,11 @@ use super::store::{Store, StoreError, Tx};
 use super::withhold::{Rules, Withhold};
 use crate::core::event::Timestamp;
 use crate::core::pipeline::BEFORE_BYTES;
-use crate::delivery::{Batch, Chunk, Label, Notice, SinkMark, Uid};
+use crate::delivery::{Batch, Chunk, Label, Notice, SinkMark, Uid, WriteSeen};
 use draft::{Draft, Place};
 
 /// Writes a notice as one NDJSON line.
 pub type WriteNotice = Arc<dyn Fn(&mut Vec<u8>, &Label, &Notice, Timestamp) + Send + Sync>;
-
-/// Writes what the history says of an event, as a member of its record.
-pub type WriteSeen = fn(&mut Vec<u8>, &Seen);
 
 /// The committer.
 pub struct Committer {
