@@ -175,22 +175,9 @@ fn write_whole(out: &mut Vec<u8>, envelope: &Envelope, event: &Event) -> usize {
     times(&mut w, event);
     w.string(b",\"host\":\"", &envelope.host);
     source(&mut w, envelope, event);
-    w.number(b",\"line_num\":", event.line_num);
-    w.number(b",\"line_end\":", event.line_end);
-    if let Some(place) = &event.record {
-        w.string(b",\"record\":{\"pointer\":\"", &place.pointer);
-        w.number(b",\"line\":", u64::from(place.line));
-        w.raw(b"}");
-    }
-    w.number(b",\"offset\":", event.offset);
+    position(&mut w, event);
     w.string(b",\"text\":\"", &event.text);
-    w.word(b",\"category\":\"", event.category.as_str());
-    w.word(b",\"severity\":\"", event.severity.as_str());
-    w.word(b",\"cause\":\"", event.cause.as_str());
-    w.word(b",\"signature\":\"", event.signature.digits());
-    w.number(b",\"sig_version\":", u64::from(crate::core::signature::SIG_VERSION));
-    w.word(b",\"signature_loose\":\"", event.signature_loose.digits());
-    w.string(b",\"rule\":\"", &event.rule);
+    class(&mut w, event);
     w.optional(b",\"language\":\"", event.language.as_deref());
     if let Some(said) = &event.exception {
         exception(&mut w, said);
@@ -224,6 +211,31 @@ fn write_whole(out: &mut Vec<u8>, envelope: &Envelope, event: &Event) -> usize {
     labels(&mut w, &envelope.labels);
     w.raw(b"}\n");
     seen_at
+}
+
+/// Writes where in its stream the event is.
+#[inline]
+fn position(w: &mut Writer, event: &Event) {
+    w.number(b",\"line_num\":", event.line_num);
+    w.number(b",\"line_end\":", event.line_end);
+    if let Some(place) = &event.record {
+        w.string(b",\"record\":{\"pointer\":\"", &place.pointer);
+        w.number(b",\"line\":", u64::from(place.line));
+        w.raw(b"}");
+    }
+    w.number(b",\"offset\":", event.offset);
+}
+
+/// Writes what kind of error it is, and what told it.
+#[inline]
+fn class(w: &mut Writer, event: &Event) {
+    w.word(b",\"category\":\"", event.category.as_str());
+    w.word(b",\"severity\":\"", event.severity.as_str());
+    w.word(b",\"cause\":\"", event.cause.as_str());
+    w.word(b",\"signature\":\"", event.signature.digits());
+    w.number(b",\"sig_version\":", u64::from(crate::core::signature::SIG_VERSION));
+    w.word(b",\"signature_loose\":\"", event.signature_loose.digits());
+    w.string(b",\"rule\":\"", &event.rule);
 }
 
 fn labels(w: &mut Writer, labels: &[(String, String)]) {

@@ -216,40 +216,11 @@ impl Committer {
         for (uid, place) in &draft.added {
             tx.emit(uid, *place)?;
         }
-        let mut newest: HashMap<&Uid, &Batch> = HashMap::new();
-        for batch in batches.iter().filter(|batch| batch.mark.is_some()) {
-            newest.insert(&batch.uid, batch);
-        }
-        for (uid, batch) in newest {
-            let Some(mark) = &batch.mark else { continue };
-            tx.mark(uid, &batch.label, mark, now)?;
-            if draft.settled.iter().any(|(settled, _)| settled == uid) {
-                tx.settle(uid, mark.generation, mark.safe.saturating_sub(BEFORE_BYTES))?;
-            }
-        }
+        write_marks(tx, batches, draft, now)?;
         draft.body.chunks.iter().try_for_each(|chunk| tx.chunk(chunk))?;
-        for (batch, notice) in batches.iter().flat_map(|batch| batch.notices.iter().map(move |notice| (batch, notice))) {
-            if let Notice::Silence { id, since, ended, .. } = notice {
-                tx.silence(&batch.uid, &batch.label, (id, *since), ended.is_some())?;
-            }
-        }
+        write_silences(tx, batches)?;
         let sinks = sinks_after(&self.sinks, messages, self.outbox.last());
-        for message in messages {
-            match message {
-                ControlMessage::Sink(mark) => tx.sink(mark)?,
-                ControlMessage::SinkBegins { name, .. } => sinks.iter().filter(|mark| mark.name == *name).try_for_each(|mark| tx.sink(mark))?,
-                ControlMessage::SinkEnds(name) => tx.no_sink(name)?,
-                ControlMessage::Seen(uids) => uids.iter().try_for_each(|uid| tx.seen(uid, now))?,
-                ControlMessage::Forget(uid) => tx.forget(uid)?,
-                ControlMessage::Sources(names) => names.iter().try_for_each(|name| tx.source(name))?,
-                ControlMessage::LossIsSaid => tx.no_loss()?,
-                ControlMessage::IsSaidAgain(names) => {
-                    names.iter().try_for_each(|name| tx.source(name))?;
-                    tx.no_loss()?;
-                }
-                ControlMessage::Withhold(_) | ControlMessage::Ledger(_) => {}
-            }
-        }
+        messages.iter().try_for_each(|message| write_message(tx, message, &sinks, now))?;
         if messages.iter().any(concerns_sinks) {
             tx.done(self.done_by(&sinks).unwrap_or(u64::MAX >> 1))?;
         }
@@ -334,6 +305,50 @@ impl Committer {
 
 fn concerns_sinks(message: &ControlMessage) -> bool {
     matches!(message, ControlMessage::Sink(_) | ControlMessage::SinkBegins { .. } | ControlMessage::SinkEnds(_))
+}
+
+/// Stores the last mark of each stream, and forgets the events before it.
+fn write_marks(tx: &Tx<'_>, batches: &[Batch], draft: &Draft, now: Timestamp) -> Result<(), StoreError> {
+    let mut newest: HashMap<&Uid, &Batch> = HashMap::new();
+    for batch in batches.iter().filter(|batch| batch.mark.is_some()) {
+        newest.insert(&batch.uid, batch);
+    }
+    for (uid, batch) in newest {
+        let Some(mark) = &batch.mark else { continue };
+        tx.mark(uid, &batch.label, mark, now)?;
+        if draft.settled.iter().any(|(settled, _)| settled == uid) {
+            tx.settle(uid, mark.generation, mark.safe.saturating_sub(BEFORE_BYTES))?;
+        }
+    }
+    Ok(())
+}
+
+/// Stores which streams are silent, and which are no longer.
+fn write_silences(tx: &Tx<'_>, batches: &[Batch]) -> Result<(), StoreError> {
+    for (batch, notice) in batches.iter().flat_map(|batch| batch.notices.iter().map(move |notice| (batch, notice))) {
+        if let Notice::Silence { id, since, ended, .. } = notice {
+            tx.silence(&batch.uid, &batch.label, (id, *since), ended.is_some())?;
+        }
+    }
+    Ok(())
+}
+
+/// Stores what a message tells; `sinks` are the sinks as they are once all messages are heeded.
+fn write_message(tx: &Tx<'_>, message: &ControlMessage, sinks: &[SinkMark], now: Timestamp) -> Result<(), StoreError> {
+    match message {
+        ControlMessage::Sink(mark) => tx.sink(mark),
+        ControlMessage::SinkBegins { name, .. } => sinks.iter().filter(|mark| mark.name == *name).try_for_each(|mark| tx.sink(mark)),
+        ControlMessage::SinkEnds(name) => tx.no_sink(name),
+        ControlMessage::Seen(uids) => uids.iter().try_for_each(|uid| tx.seen(uid, now)),
+        ControlMessage::Forget(uid) => tx.forget(uid),
+        ControlMessage::Sources(names) => names.iter().try_for_each(|name| tx.source(name)),
+        ControlMessage::LossIsSaid => tx.no_loss(),
+        ControlMessage::IsSaidAgain(names) => {
+            names.iter().try_for_each(|name| tx.source(name))?;
+            tx.no_loss()
+        }
+        ControlMessage::Withhold(_) | ControlMessage::Ledger(_) => Ok(()),
+    }
 }
 
 /// Returns the sinks as these messages leave them. A sink that begins says where, at most at the `last` record.
