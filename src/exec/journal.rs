@@ -14,7 +14,7 @@ use crate::core::event::{Event, Severity};
 use crate::core::text::Hex;
 use crate::delivery::{Exit, Judged, Label, Notice, Rerun};
 use crate::digest::Quoted;
-use crate::memory::{Memory, SHORT_PATIENCE};
+use crate::memory::{Bounds, Memory, SHORT_PATIENCE};
 use crate::sinks::notice;
 use crate::sinks::record::{self, Envelope};
 use crate::sources::clock::now;
@@ -99,14 +99,14 @@ impl Journal {
 
     /// Returns one record per line, each with what the history knows of its error.
     fn records(&self, events: &[Event]) -> Vec<u8> {
-        let max_bytes = self.ready().max_event_bytes;
-        match self.memory.as_ref().map(|memory| memory.records(&self.envelope, events, (max_bytes, SHORT_PATIENCE))) {
+        let bounds = Bounds { max_event_bytes: self.ready().max_event_bytes, patience: SHORT_PATIENCE };
+        match self.memory.as_ref().map(|memory| memory.records(&self.envelope, events, bounds)) {
             Some(Ok((records, _))) => return records,
             Some(Err(why)) if !self.complained.swap(true, Ordering::Relaxed) => tell(&format!("the history does not get these errors: {why}")),
             _ => {}
         }
         let mut out = Vec::new();
-        events.iter().for_each(|event| record::write(&mut out, &self.envelope, event, max_bytes));
+        events.iter().for_each(|event| record::write(&mut out, &self.envelope, event, bounds.max_event_bytes));
         out
     }
 

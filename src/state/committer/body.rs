@@ -66,7 +66,7 @@ impl Body {
         for Made { label, name, notice, opens } in made.drain(..) {
             let mut line = Vec::new();
             (self.write_notice)(&mut line, &label, &notice, self.now);
-            breakers::add_transition(tx.db(), &name, (&line, self.now), false)?;
+            breakers::add_transition(tx.db(), &breakers::Addition { name: &name, body: &line, now: self.now, waits: false })?;
             self.add(&line, None);
             if opens {
                 self.opened.push(line);

@@ -16,12 +16,12 @@ use super::ledger::{self, Ledger};
 use super::outbox::Outbox;
 use super::queue::ControlMessage;
 use super::renew::Made;
-use super::store::{Store, StoreError, Tx};
+use super::store::{Store, StoreError, Tx, WaitingChunk};
 use super::withhold::{Rules, Withhold};
 use crate::core::event::Timestamp;
 use crate::core::pipeline::BEFORE_BYTES;
-use crate::delivery::{Batch, Chunk, Label, Notice, SinkMark, Uid, WriteSeen};
-use draft::{Draft, Place};
+use crate::delivery::{Batch, Chunk, Label, Notice, Place, SinkMark, Uid, WriteSeen};
+use draft::Draft;
 
 /// Writes a notice as one NDJSON line.
 pub type WriteNotice = Arc<dyn Fn(&mut Vec<u8>, &Label, &Notice, Timestamp) + Send + Sync>;
@@ -35,8 +35,8 @@ pub struct Committer {
     pub(super) withhold: Withhold,
     write_notice: WriteNotice,
     pub(super) outbox: Arc<Outbox>,
-    /// For each waiting chunk: first record, last record, bytes.
-    pub(super) waiting: VecDeque<(u64, u64, u64)>,
+    /// The chunks that wait, in order.
+    pub(super) waiting: VecDeque<WaitingChunk>,
     pub(super) sinks: Vec<SinkMark>,
     /// Records that sinks are no longer given.
     pub(super) left_out: Vec<LeftOut>,
@@ -55,6 +55,13 @@ pub struct Committer {
     pub(super) made: Option<Made>,
     /// Notices that belong to no batch, for the next transaction.
     pub(super) owed: Vec<(Label, Notice)>,
+}
+
+/// What one transaction is to commit.
+#[derive(Clone, Copy)]
+struct Work<'a> {
+    batches: &'a [Batch],
+    messages: &'a [ControlMessage],
 }
 
 impl Committer {
@@ -79,7 +86,7 @@ impl Committer {
         };
         let marks: Vec<SinkMark> = sinks.iter().map(mark).collect();
         let done = marks.iter().map(|mark| mark.seq).min().unwrap_or(last);
-        let outbox = Arc::new(Outbox::new(last, done, waiting.iter().map(|(.., bytes)| bytes).sum(), store.is_none()));
+        let outbox = Arc::new(Outbox::new(last, done, WaitingChunk::sum(&waiting), store.is_none()));
         left_out.retain(|out| sinks.contains(&out.sink));
         left_out.iter().for_each(|out| outbox.left_out_before(&out.sink, out.from, out.to));
         let gone = known.into_iter().map(|mark| mark.name).filter(|name| !sinks.contains(name)).collect();
@@ -175,7 +182,7 @@ impl Committer {
         self.withhold.begin();
         let mut draft = Draft::new(self.outbox.last() + 1, &self.write_notice, now);
         let mut store = self.store.take();
-        let done = self.transact(store.as_mut(), &mut draft, (batches, messages), now);
+        let done = self.transact(store.as_mut(), &mut draft, Work { batches, messages }, now);
         self.store = store;
         match done {
             Ok(()) => {
@@ -196,23 +203,18 @@ impl Committer {
         done
     }
 
-    fn transact(
-        &mut self,
-        store: Option<&mut Store>,
-        draft: &mut Draft,
-        (batches, messages): (&[Batch], &[ControlMessage]),
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
+    fn transact(&mut self, store: Option<&mut Store>, draft: &mut Draft, work: Work, now: Timestamp) -> Result<(), StoreError> {
         let tx = store.map(Store::begin).transpose()?;
-        self.draft(tx.as_ref(), draft, batches)?;
+        self.draft(tx.as_ref(), draft, work.batches)?;
         let Some(tx) = tx else { return Ok(()) };
         self.withhold.changed().try_for_each(|(key, held)| tx.withheld(key, held))?;
         self.ledger.end(&tx, now)?;
-        self.write(&tx, (batches, messages), draft, now)?;
+        self.write(&tx, work, draft, now)?;
         tx.commit()
     }
 
-    fn write(&self, tx: &Tx<'_>, (batches, messages): (&[Batch], &[ControlMessage]), draft: &Draft, now: Timestamp) -> Result<(), StoreError> {
+    fn write(&self, tx: &Tx<'_>, work: Work, draft: &Draft, now: Timestamp) -> Result<(), StoreError> {
+        let Work { batches, messages } = work;
         for (uid, place) in &draft.added {
             tx.emit(uid, *place)?;
         }
@@ -235,7 +237,7 @@ impl Committer {
     fn publish(&mut self, chunks: Vec<Chunk>, messages: &[ControlMessage]) {
         self.sinks = sinks_after(&self.sinks, messages, self.outbox.last());
         for chunk in chunks {
-            self.waiting.push_back((chunk.first, chunk.last(), chunk.body.len() as u64));
+            self.waiting.push_back(WaitingChunk { first: chunk.first, last: chunk.last(), bytes: chunk.body.len() as u64 });
             self.outbox.push(Arc::new(chunk));
         }
         for message in messages {
@@ -270,10 +272,10 @@ impl Committer {
     }
 
     pub(super) fn forget_done(&mut self, done: u64) -> u64 {
-        while self.waiting.front().is_some_and(|(_, last, _)| *last <= done) {
+        while self.waiting.front().is_some_and(|chunk| chunk.last <= done) {
             self.waiting.pop_front();
         }
-        self.waiting.iter().map(|(.., bytes)| bytes).sum()
+        WaitingChunk::sum(&self.waiting)
     }
 
     /// Checkpoints the log after a transaction found no room: the space that frees may be enough.
