@@ -7,6 +7,7 @@ mod forget;
 mod found;
 mod full;
 mod identity;
+mod keys;
 mod kill;
 mod killing;
 mod ledger;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 mod dropping;
 mod grace;
+mod keys;
 #[path = "../daemon/killing.rs"]
 #[allow(dead_code, reason = "the daemon's own tests use all of it")]
 mod killing;

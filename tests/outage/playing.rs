@@ -58,6 +58,11 @@ impl Peer {
         Self::start(take_posts)
     }
 
+    /// The same, for batches that are not compressed; what it receives is whole batches, not lines.
+    pub fn batches() -> Self {
+        Self::start(take_bodies)
+    }
+
     fn start(serve: Serve) -> Self {
         let first = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = first.local_addr().unwrap();
@@ -155,6 +160,18 @@ fn take_lines(stream: TcpStream, mood: &dyn Fn() -> Mood, lines: &Mutex<Vec<Stri
 }
 
 fn take_posts(stream: TcpStream, mood: &dyn Fn() -> Mood, lines: &Mutex<Vec<String>>) {
+    take_batches(stream, mood, &|body| {
+        let mut text = String::new();
+        flate2::read::GzDecoder::new(body).read_to_string(&mut text).unwrap();
+        lines.lock().unwrap().extend(text.lines().map(str::to_owned));
+    });
+}
+
+fn take_bodies(stream: TcpStream, mood: &dyn Fn() -> Mood, bodies: &Mutex<Vec<String>>) {
+    take_batches(stream, mood, &|body| bodies.lock().unwrap().push(String::from_utf8(body.to_vec()).unwrap()));
+}
+
+fn take_batches(stream: TcpStream, mood: &dyn Fn() -> Mood, take: &dyn Fn(&[u8])) {
     match mood() {
         Mood::Hang => return hold(stream, mood),
         Mood::Reset => return drop((&stream).read(&mut [0; 500])),
@@ -177,9 +194,7 @@ fn take_posts(stream: TcpStream, mood: &dyn Fn() -> Mood, lines: &Mutex<Vec<Stri
         }
         let now = mood();
         if matches!(now, Mood::Good | Mood::Late) {
-            let mut text = String::new();
-            flate2::read::GzDecoder::new(&body[..]).read_to_string(&mut text).unwrap();
-            lines.lock().unwrap().extend(text.lines().map(str::to_owned));
+            take(&body);
         }
         errors += 1;
         let answer: &[u8] = match now {
