@@ -15,6 +15,8 @@ mod model;
 mod proof;
 mod restart;
 mod rig;
+#[path = "../support/seed.rs"]
+mod seed;
 mod silence;
 mod sinks;
 #[path = "../support/skip.rs"]

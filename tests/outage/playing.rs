@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::killing::{Daemon, until};
+use super::killing::{DEADLINE, Daemon, until};
 
 /// How a peer currently behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,10 +177,15 @@ fn take_batches(stream: TcpStream, mood: &dyn Fn() -> Mood, take: &dyn Fn(&[u8])
         Mood::Reset => return drop((&stream).read(&mut [0; 500])),
         _ => {}
     }
-    stream.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
     let mut reader = BufReader::new(stream);
     let mut errors = 0;
     loop {
+        // A connection that is not used is closed; one in use is read to the end of the batch, however slow the machine.
+        reader.get_ref().set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+        if reader.fill_buf().map_or(true, <[u8]>::is_empty) {
+            return;
+        }
+        reader.get_ref().set_read_timeout(Some(DEADLINE)).unwrap();
         let (mut length, mut line) = (0, String::new());
         while reader.read_line(&mut line).is_ok_and(|count| count > 2) {
             if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
