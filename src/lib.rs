@@ -5,9 +5,9 @@
 //! confirm → assemble → redact → classify → signature; its events become records in `sinks`.
 //! In `run`, [`state`] sits between them: what it has committed is written exactly once, whatever happens.
 //! `exec` runs a command and reads what it prints; [`verdict`] says how such a run went, and [`digest`] sums a log up.
-//! [`rules`] and [`config`] are the data that the core walks; [`words`] the closed sets they share.
+//! [`rules`] and [`config`] are the data that the core walks; [`words`] the closed sets they share; [`json`] writes what leaves siftd.
 //!
-//! Dependencies point one way: `cli → daemon, exec → verdict, digest, sources, state, sinks → delivery → core → rules → words`. The core is sync and
+//! Dependencies point one way: `cli → daemon, exec → digest, memory → verdict, sources, state, sinks → delivery, json → core → rules → words`. The core is sync and
 //! cannot fail: no I/O, no clock, no logger; bad input is data.
 
 #![forbid(unsafe_code)]
@@ -63,6 +63,7 @@ pub mod digest;
 pub mod examples;
 pub mod exec;
 pub mod hook;
+pub mod json;
 pub mod locks;
 pub mod memory;
 pub mod pem;

@@ -8,18 +8,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::core::event::Event;
-use crate::delivery::{Label, Record};
-use crate::sinks::notice;
+use crate::delivery::{Label, Record, Status};
 use crate::sinks::record::{self, Envelope};
 use crate::sources::clock::now;
-use crate::state::history::Status;
 use crate::state::ledger::Rules;
-use crate::state::shared::Shared;
+use crate::state::shared::{Incoming, Shared};
 
 /// How long to wait for other processes.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 /// How long to wait for other processes while a command prints.
 pub const SHORT_PATIENCE: Duration = Duration::from_millis(500);
+
+/// How long a record may be, and how long it may take to get it.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Maximum length of a record, in bytes.
+    pub max_event_bytes: usize,
+    /// How long to wait for other processes.
+    pub patience: Duration,
+}
 
 /// The state, shared by all threads.
 #[derive(Clone)]
@@ -57,16 +64,15 @@ impl Memory {
     ///
     /// # Errors
     /// Another process holds the state; the history then does not get these events.
-    pub fn records(&self, envelope: &Envelope, events: &[Event], (max_bytes, patience): (usize, Duration)) -> Result<(Vec<u8>, Vec<Option<Status>>), String> {
+    pub fn records(&self, envelope: &Envelope, events: &[Event], bounds: Bounds) -> Result<(Vec<u8>, Vec<Option<Status>>), String> {
         let (mut body, mut records) = (Vec::new(), Vec::new());
         for event in events {
             let from = body.len();
-            let seen_at = record::write_open(&mut body, envelope, event, max_bytes.saturating_sub(notice::SEEN_BYTES));
+            let seen_at = record::write_open(&mut body, envelope, event, bounds.max_event_bytes);
             records.push(Record::new(event, 0, (body.len() - from) as u32, seen_at as u32));
         }
         let label = Label { path: envelope.path.clone().unwrap_or_default(), ..self.label.clone() };
-        self.with(patience, |shared| {
-            shared.take_in((&label, &records), &body, &|out, seen| notice::seen(out, seen.status.as_str(), seen.count, (seen.first, seen.last)), now())
-        })
+        let new = Incoming { label: &label, records: &records, body: &body };
+        self.with(bounds.patience, |shared| shared.take_in(new, record::seen, now()))
     }
 }

@@ -4,6 +4,8 @@
 
 #[path = "support/folder.rs"]
 mod folder;
+#[path = "support/wait.rs"]
+mod wait;
 
 use std::time::Instant;
 
@@ -269,7 +271,12 @@ fn a_state_that_is_held_is_waited_for_and_its_holder_named() {
     assert!(done.err().contains(&format!("is held by process {us}")) && begun.elapsed().as_secs() >= 4, "{}", done.err());
     // If the state is released in time, the wait succeeds.
     let mut child = folder.command(["breaker", "record", "a", "--failure", "--state-dir", "st"]).spawn().unwrap();
-    std::thread::park_timeout(std::time::Duration::from_millis(300));
+    // Once it has the file open it can only wait.
+    let has_it_open = |pid: u32| {
+        let files = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        files.filter_map(|file| std::fs::read_link(file.path()).ok()).any(|path| path.ends_with("st/siftd.db"))
+    };
+    wait::wait("the second process", || has_it_open(child.id()).then_some(()));
     assert_eq!(child.try_wait().unwrap(), None);
     other.execute_batch("COMMIT").unwrap();
     Done::of(child).ended(0);

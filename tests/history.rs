@@ -177,6 +177,33 @@ fn what_is_too_old_is_forgotten() {
     assert_eq!(texts, ["OSError: disk is gone", "TypeError: x is not a function"]);
 }
 
+/// Scans, lets two hours pass for a `KeyError`, and scans another log with this key. Returns the folder, and what the second scan has found.
+fn after_two_hours(key: &str, log: &str) -> (Folder, Done) {
+    let folder = Folder::new();
+    folder.write("c.toml", format!("[history]\n{key}\n"));
+    scan(&folder, &["--state-dir", "st"], TWO).ended(0);
+    let db = Connection::open(folder.at("st/siftd.db")).unwrap();
+    db.execute("UPDATE history SET last = last - ?1 WHERE sample LIKE 'KeyError%'", [2 * HOUR_US]).unwrap();
+    drop(db);
+    let done = scan(&folder, &["--config", "c.toml", "--state-dir", "st"], log).ended(0);
+    (folder, done)
+}
+
+#[test]
+fn max_age_says_what_is_too_old() {
+    for (key, left) in [("max_age = \"1h\"", 2), ("", 3)] {
+        let (folder, _) = after_two_hours(key, "OSError: disk is gone\nall is well\n");
+        assert_eq!(history(&folder, &["--json", "--all"]).ended(0).records().len(), left, "{key}");
+    }
+}
+
+#[test]
+fn regressed_after_says_what_has_come_back() {
+    for (key, status) in [("regressed_after = \"1h\"", "regressed"), ("", "recurring")] {
+        assert_eq!(statuses(&after_two_hours(key, TWO).1), [status, "recurring"], "{key}");
+    }
+}
+
 /// A new version of the recipe gives an error a different signature; its history continues.
 #[test]
 fn a_history_goes_on_under_a_new_recipe() {

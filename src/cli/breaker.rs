@@ -17,7 +17,8 @@ use crate::core::event::{Hex, Io, RetryClass, Timestamp};
 use crate::delivery::Weight;
 use crate::exec::target::{Mode, Target};
 use crate::hook;
-use crate::sinks::human::{breaker as words, sanitise};
+use crate::sinks::human::breaker::{self as words, Telling};
+use crate::sinks::human::sanitise;
 use crate::sinks::record::rfc3339;
 use crate::sources::clock::now;
 use crate::state::breakers::Kept;
@@ -119,9 +120,16 @@ fn row(name: &str, breaker: &Breaker, desk: &Desk) -> [String; 5] {
     [sanitise(name).into_owned(), breaker.state.as_str().to_owned(), since, words::brief(breaker, &desk.limits()), errors]
 }
 
+/// Describes a breaker in one line.
+fn sentence(name: &str, kept: &Kept, desk: &Desk, shared: &Shared) -> String {
+    let sample = desk.sample(shared, &kept.breaker);
+    let telling = Telling { name, flags: &desk.flags, breaker: &kept.breaker, why: &kept.why, sample: sample.as_deref() };
+    words::sentence(&telling, &desk.limits()) + "\n"
+}
+
 fn detail(name: &str, kept: &Kept, desk: &Desk, shared: &Shared) -> Result<String, Failure> {
     let breaker = &kept.breaker;
-    let mut text = words::sentence((name, &desk.flags), breaker, &kept.why, &desk.limits(), desk.sample(shared, breaker).as_deref()) + "\n";
+    let mut text = sentence(name, kept, desk, shared);
     let mut counts = breaker.counts.clone();
     counts.sort_by_key(|count| (std::cmp::Reverse(count.runs), count.last));
     // The numbers stand one below the other.
@@ -174,8 +182,7 @@ fn check(desk: &Desk, name: &str, quiet: bool) -> Result<Exit, Failure> {
         return if quiet { Ok(Exit::Done) } else { out::print(&format!("{}: closed\n", sanitise(name))) };
     };
     if !quiet {
-        let sample = desk.sample(&shared, &kept.breaker);
-        out::print(&(words::sentence((name, &desk.flags), &kept.breaker, &kept.why, &desk.limits(), sample.as_deref()) + "\n"))?;
+        out::print(&sentence(name, &kept, desk, &shared))?;
     }
     Ok(match kept.breaker.state {
         State::Closed => Exit::Done,
@@ -286,8 +293,7 @@ fn record(desk: &Desk, args: &RecordArgs) -> Result<Exit, Failure> {
         refused = book.take_stdin()?;
     }
     if let (Some(kept), Some(shared)) = (&book.last, &book.shared) {
-        let sample = desk.sample(shared, &kept.breaker);
-        out::print(&(words::sentence((&name, &desk.flags), &kept.breaker, &kept.why, &desk.limits(), sample.as_deref()) + "\n"))?;
+        out::print(&sentence(&name, kept, desk, shared))?;
     }
     if book.in_vain {
         let reset = words::reset_command(&name, &desk.flags);

@@ -13,8 +13,9 @@ use crate::core::event::{Category, Cause};
 use crate::core::redact::clean;
 use crate::core::retry::{StructuredError, UNMATCHED, classify_structured};
 use crate::exec::policy;
+use crate::json::Object;
 use crate::sources::clock::now;
-use crate::verdict::{Object, headers};
+use crate::verdict::{headers, write_retry};
 use crate::words::{counted, did_you_mean};
 
 /// The fields that are used; a dot separates a field from the object that contains it.
@@ -98,7 +99,8 @@ fn answer(object: &Value, policy: &Retry, out: &mut Vec<u8>) {
     let task = text(object, "task").map(clean);
     let mut answer = Object::new(out);
     answer.member("category", verdict.category.as_str()).member("cause", verdict.cause.as_str());
-    answer.member("fatal", verdict.fatal).member("retryable", verdict.retryable).retry_as(&verdict.retry, verdict.retryable);
+    answer.member("fatal", verdict.fatal).member("retryable", verdict.retryable);
+    write_retry(&mut answer, &verdict.retry, verdict.retryable);
     answer.member("delay_ms", delay.as_millis() as u64).optional("task", task.as_deref()).end();
 }
 

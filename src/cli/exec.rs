@@ -20,7 +20,7 @@ use crate::core::redact::clean;
 use crate::core::retry;
 use crate::core::text::Hex;
 use crate::digest::{Form, Quoted};
-use crate::exec::guard::Guard;
+use crate::exec::guard::{BreakerName, Guard};
 use crate::exec::journal::{Journal, Ready};
 use crate::exec::on_blocking::OnBlocking;
 use crate::exec::policy::Retries;
@@ -125,7 +125,7 @@ fn memory(args: &ExecArgs) -> Result<Option<(Memory, Config)>, Failure> {
 fn guard(args: &ExecArgs, memory: &Memory, config: &Config) -> Option<Guard> {
     let name = args.breaker.clone()?;
     let flags = breaker::flags(args.setup.config.as_deref(), args.state_dir.as_deref());
-    Some(Guard::new(memory.clone(), (name, flags), identity::host(), config.breaker.on_open.clone()))
+    Some(Guard::new(memory.clone(), BreakerName { name, flags }, identity::host(), config.breaker.on_open.clone()))
 }
 
 /// Whether no flag asks for errors to be looked for.

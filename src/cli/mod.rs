@@ -107,32 +107,37 @@ pub fn main() -> ExitCode {
         keeper::keep();
         return Exit::Done.into();
     }
-    let cli = parsed().unwrap_or_else(|error| {
-        let args: Vec<String> = std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
-        let error = slips::explain(error, &args);
-        if error.use_stderr() && slips::command_of(&args) == Some("exec") {
-            // If stderr is closed or full, the message is lost.
-            drop(error.print());
-            std::process::exit(Exit::NotRun as i32);
-        }
-        if error.use_stderr() {
-            error.exit()
-        }
-        // Help and version are requested output, so a failure to print them is reported.
-        let printed = out::quiet_on_closed_pipe(error.print().and_then(|()| std::io::stdout().flush()));
-        std::process::exit(printed.unwrap_or_else(|failure| {
-            say(&failure);
-            Exit::Trouble
-        }) as i32)
-    });
-    let color = cli.color;
-    let done = match cli.command {
-        Command::Exec(args) => {
-            return exec::exec(*args).unwrap_or_else(|failure| {
-                say(&failure);
-                Exit::NotRun.into()
-            });
-        }
+    let cli = parsed().unwrap_or_else(|error| answer(error));
+    carry_out(cli.command, cli.color)
+}
+
+/// Says why there is no command to run, or prints the help or version that was asked for, and exits.
+fn answer(error: clap::Error) -> ! {
+    let args: Vec<String> = std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
+    let error = slips::explain(error, &args);
+    if error.use_stderr() && slips::command_of(&args) == Some("exec") {
+        // If stderr is closed or full, the message is lost.
+        drop(error.print());
+        std::process::exit(Exit::NotRun as i32);
+    }
+    if error.use_stderr() {
+        error.exit()
+    }
+    // Help and version are requested output, so a failure to print them is reported.
+    let printed = out::quiet_on_closed_pipe(error.print().and_then(|()| std::io::stdout().flush()));
+    std::process::exit(printed.unwrap_or_else(|failure| failed(&failure, Exit::Trouble)) as i32)
+}
+
+/// Reports a failure; returns the exit code that goes with it.
+fn failed(failure: &Failure, exit: Exit) -> Exit {
+    say(failure);
+    exit
+}
+
+fn carry_out(command: Command, color: args::Color) -> ExitCode {
+    let done = match command {
+        // A command that is not run has an exit code of its own.
+        Command::Exec(args) => return exec::exec(*args).unwrap_or_else(|failure| failed(&failure, Exit::NotRun).into()),
         Command::Digest(args) => digest::digest(&args),
         Command::Scan(args) => scan::scan(&args, color),
         Command::Run(args) => run::run(&args),
@@ -152,11 +157,7 @@ pub fn main() -> ExitCode {
         Command::Completions(args) => generate::completions(&args),
         Command::Man(args) => generate::man(&args),
     };
-    done.unwrap_or_else(|failure| {
-        say(&failure);
-        Exit::Trouble
-    })
-    .into()
+    done.unwrap_or_else(|failure| failed(&failure, Exit::Trouble)).into()
 }
 
 /// Parses the arguments; help comes in the width of the terminal.

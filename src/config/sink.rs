@@ -191,6 +191,18 @@ pub(super) fn read(t: &mut Table<'_, '_>, header: &Range<usize>) -> SinkConfig {
         fsync: duration(Duration::ZERO..=HOUR),
         when_full: word(),
     });
+    of_peer(t, &mut sink);
+    require(t, "name", "name it, such as name = \"events\"", header);
+    require(t, "type", "say which: type = \"file\"", header);
+    require_target(t, sink.kind, header);
+    if kind.is_some() {
+        fitting(t, &sink);
+    }
+    sink
+}
+
+/// Reads the keys of sinks that send to a peer.
+fn of_peer(t: &mut Table<'_, '_>, sink: &mut SinkConfig) {
     keys!(t, &mut sink.peer, {
         address: text(address),
         url: text(url),
@@ -212,19 +224,17 @@ pub(super) fn read(t: &mut Table<'_, '_>, header: &Range<usize>) -> SinkConfig {
         dead_letter_max: size(KIB..=1024 * GIB),
     });
     headers(t, &mut sink.http);
-    require(t, "name", "name it, such as name = \"events\"", header);
-    require(t, "type", "say which: type = \"file\"", header);
-    match sink.kind {
+}
+
+/// Requires the key that says where a sink writes.
+fn require_target(t: &mut Table<'_, '_>, kind: SinkKind, header: &Range<usize>) {
+    match kind {
         SinkKind::Stdout => {}
         SinkKind::File => require(t, "path", "say where: path = \"/var/log/siftd/events.ndjson\"", header),
         SinkKind::Unix => require(t, "path", "name the socket: path = \"/run/collector.sock\"", header),
         SinkKind::Tcp => require(t, "address", "say where: address = \"collector.example:6514\"", header),
         SinkKind::Http => require(t, "url", "say where: url = \"https://collector.example/events\"", header),
     }
-    if kind.is_some() {
-        fitting(t, &sink);
-    }
-    sink
 }
 
 /// Refuses keys that would have no effect.

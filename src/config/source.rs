@@ -43,6 +43,24 @@ pub(super) fn read(t: &mut Table<'_, '_>, header: &Range<usize>) -> SourceConfig
         follow_links_into: list(path),
         max_events_per_second: count(0..=1_000_000),
         silence: duration(Duration::ZERO..=days(365)),
+    });
+    of_socket(t, &mut source);
+    of_command(t, &mut source);
+    strings(t, "labels", "{ team = \"shop\" }", &mut source.labels);
+    strings(t, "environment", "{ LANG = \"C\" }", &mut source.environment);
+    tls(t, &mut source);
+    require(t, "name", "name it, such as name = \"agent\"", header);
+    require(t, "type", "say which: type = \"file\"", header);
+    // If the type was misspelt, the keys it needs or forbids are unknown.
+    if kind.is_some() {
+        fits_type(t, &source);
+        complete(t, &source, header);
+    }
+    source
+}
+
+fn of_socket(t: &mut Table<'_, '_>, source: &mut SourceConfig) {
+    keys!(t, source, {
         address: text(address),
         allow_remote: flag(),
         path: text(some_path),
@@ -56,6 +74,12 @@ pub(super) fn read(t: &mut Table<'_, '_>, header: &Range<usize>) -> SourceConfig
         idle_timeout: duration(Duration::from_millis(100)..=days(30)),
         max_peer_bytes_per_second: size(0..=GIB),
         receive_buffer: size(0..=GIB),
+    });
+}
+
+/// Reads the keys of commands, and of the journal, which one prints.
+fn of_command(t: &mut Table<'_, '_>, source: &mut SourceConfig) {
+    keys!(t, source, {
         argv: list(word_of_argv),
         directory: text(some_path),
         user: text(name),
@@ -65,17 +89,6 @@ pub(super) fn read(t: &mut Table<'_, '_>, header: &Range<usize>) -> SourceConfig
         stop_timeout: duration(Duration::ZERO..=HOUR),
         matches: list(match_of_journal),
     });
-    strings(t, "labels", "{ team = \"shop\" }", &mut source.labels);
-    strings(t, "environment", "{ LANG = \"C\" }", &mut source.environment);
-    tls(t, &mut source);
-    require(t, "name", "name it, such as name = \"agent\"", header);
-    require(t, "type", "say which: type = \"file\"", header);
-    // If the type was misspelt, the keys it needs or forbids are unknown.
-    if kind.is_some() {
-        fits_type(t, &source);
-        complete(t, &source, header);
-    }
-    source
 }
 
 /// Requires the keys that the type needs.

@@ -256,11 +256,7 @@ impl Commits {
     fn commit(&mut self, batches: &[Batch], pending: &mut Pending) -> Result<(), StoreError> {
         let (mut said, mut renewed) = (false, false);
         loop {
-            let begun = Instant::now();
-            let done = self.committer.commit(batches, &pending.due, now());
-            metrics().commit.observe(begun.elapsed());
-            metrics().commit_failures.add(u64::from(done.is_err()));
-            let done = match done {
+            let done = match self.try_commit(batches, pending) {
                 // Once there is room for a new file, what failed is done again.
                 Err(StoreError::Unreadable(why)) if self.folder.is_some() && !renewed => {
                     let made = self.renew(&why);
@@ -298,6 +294,15 @@ impl Commits {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Commits, or fails at once.
+    fn try_commit(&mut self, batches: &[Batch], pending: &Pending) -> Result<(), StoreError> {
+        let begun = Instant::now();
+        let done = self.committer.commit(batches, &pending.due, now());
+        metrics().commit.observe(begun.elapsed());
+        metrics().commit_failures.add(u64::from(done.is_err()));
+        done
     }
 
     /// Tells those whom it concerns what a commit has made true, and forgets the messages that it holds.

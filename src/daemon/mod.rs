@@ -8,7 +8,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use crate::delivery::Label;
-use crate::sinks::notice;
+use crate::sinks::{notice, record};
 use crate::sources::clock::now;
 use crate::sources::follow::{Follower, Known, OwnOutputs};
 use crate::sources::service::{Around, Service};
@@ -76,7 +76,7 @@ pub fn run(mut plan: Plan) -> Result<Ended, Obstacles> {
     let queue = Arc::new(Queue::new(MAX_QUEUE_BYTES));
     let shared = Shared { outbox: outbox.clone(), queue: queue.clone(), folder: folder.clone(), own: own_outputs(&plan), stop };
     let (labels, known) = (plan.sources(), restored.sources.clone());
-    let mut daemon = daemon(plan, restored, (&committer, shared, &sender), answers);
+    let mut daemon = daemon(plan, restored, Channels { committer: &committer, shared, sender: &sender }, answers);
     let mut early = Early::new(&wakes);
     // A sink that starts a new file waits for a commit, so commits must be possible from here on.
     if !commit::until_ready(&mut committer, folder.as_deref(), &queue, &daemon.sinks, &mut early)?
@@ -120,7 +120,7 @@ fn committer(store: Option<Store>, plan: &Plan) -> Result<Committer, String> {
     let host = plan.host.clone();
     let write_notice = Arc::new(move |out: &mut Vec<u8>, label: &Label, said: &_, at| notice::write(out, &host, label, said, at));
     let committer = Committer::new(store, plan.withhold.clone(), write_notice, &names).map_err(|error| error.to_string())?;
-    Ok(committer.with_ledger(plan.ledger, |out, seen| notice::seen(out, seen.status.as_str(), seen.count, (seen.first, seen.last))))
+    Ok(committer.with_ledger(plan.ledger, record::seen))
 }
 
 /// The files that must never be read; sinks add theirs.
@@ -130,8 +130,16 @@ fn own_outputs(plan: &Plan) -> OwnOutputs {
     own
 }
 
+/// How the thread that decides communicates with the others.
+struct Channels<'a> {
+    committer: &'a Committer,
+    shared: Shared,
+    sender: &'a Sender<Wake>,
+}
+
 /// Makes the thread that decides, with everything that it decides on; the sinks run from here on.
-fn daemon(mut plan: Plan, restored: Restored, (committer, shared, sender): (&Committer, Shared, &Sender<Wake>), answers: Answers) -> Daemon {
+fn daemon(mut plan: Plan, restored: Restored, channels: Channels, answers: Answers) -> Daemon {
+    let Channels { committer, shared, sender } = channels;
     let (queue, stop, folder) = (shared.queue.clone(), shared.stop.clone(), shared.folder.clone());
     let Restored { files, sources, silences, .. } = restored;
     let follower = follower(&mut plan, files, &sources, shared.own.clone());

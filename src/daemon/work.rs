@@ -9,7 +9,6 @@ use super::pulse::{self, Pulse};
 use super::wake::{Heard, Wake};
 use crate::core::event::Timestamp;
 use crate::delivery::{Batch, Label, Mark, Missed, Notice, Record, Uid};
-use crate::sinks::notice::SEEN_BYTES;
 use crate::sinks::record::{self, Envelope};
 use crate::sources::clock::now;
 use crate::sources::flow::Flow;
@@ -227,7 +226,7 @@ impl Writer {
         for (generation, mut event) in turn.events {
             event.io = event.io.or(label.io);
             let from = batch.body.len();
-            let seen_at = record::write_open(&mut batch.body, &envelope, &event, self.max_event_bytes.saturating_sub(SEEN_BYTES));
+            let seen_at = record::write_open(&mut batch.body, &envelope, &event, self.max_event_bytes);
             let len = (batch.body.len() - from) as u32;
             batch.records.push(Record::new(&event, generation, len, seen_at as u32));
         }

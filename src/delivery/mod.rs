@@ -3,6 +3,7 @@
 
 mod names;
 mod notice;
+mod seen;
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -14,7 +15,8 @@ use md5::{Digest, Md5};
 
 use crate::core::event::{Category, Event, Hex, Io, RetryClass, Severity, Timestamp};
 pub use names::{is_generation, is_output};
-pub use notice::{Missed, Notice, Why};
+pub use notice::{Exit, Judged, Missed, Notice, Rerun, Why};
+pub use seen::{Seen, Status, WriteSeen};
 
 /// Identity of a stream; kept in the state, never recomputed.
 pub type Uid = [u8; 16];
@@ -128,6 +130,17 @@ impl Mark {
     }
 }
 
+/// Where an event is in its stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Generation of the stream.
+    pub generation: u32,
+    /// Offset of the event's first line.
+    pub offset: u64,
+    /// Index of that line within a decoded record.
+    pub inner: u32,
+}
+
 /// One record of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
@@ -175,6 +188,12 @@ impl Record {
             weight: Weight::of(event),
             session: event.call.as_ref().and_then(|call| call.session.as_deref()).map(Into::into),
         }
+    }
+
+    /// Returns where its event is.
+    #[must_use]
+    pub fn place(&self) -> Place {
+        Place { generation: self.generation, offset: self.offset, inner: self.inner }
     }
 }
 
@@ -255,6 +274,17 @@ pub struct SinkMark {
     pub len: u64,
     /// When the file was started.
     pub since: Timestamp,
+}
+
+/// An event's record on its way into the history.
+#[derive(Clone, Copy)]
+pub struct Sighting<'a> {
+    /// Where the event was seen.
+    pub label: &'a Label,
+    /// The record.
+    pub record: &'a Record,
+    /// Its line.
+    pub line: &'a [u8],
 }
 
 /// What a sink needs to know about a record to filter it.

@@ -62,6 +62,49 @@ pub enum Missed {
     Connections(u64),
 }
 
+/// How a command ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// Its exit code, if it had one.
+    pub code: Option<i64>,
+    /// The signal that ended it, if one did.
+    pub signal: Option<i32>,
+    /// How long it ran, in milliseconds, if that is known.
+    pub duration_ms: Option<u64>,
+    /// How it ended, in a word: that of its verdict; for a source's command `success`, `failure`, or `stopped` if siftd ended it.
+    pub outcome: &'static str,
+    /// How often it had been started by then.
+    pub attempts: u64,
+    /// What `exec` made of it; a source's command is not judged.
+    pub judged: Option<Judged>,
+}
+
+/// What `exec` makes of a command that has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judged {
+    /// Number of genuine failures.
+    pub failures: u32,
+    /// The name of the task.
+    pub task: Option<String>,
+    /// The verdict as JSON.
+    pub verdict: Vec<u8>,
+}
+
+/// A retry that is about to start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rerun {
+    /// Number of the retry, from 1.
+    pub attempt: u32,
+    /// Maximum number of retries.
+    pub max_attempts: u32,
+    /// The name of the task.
+    pub task: Option<String>,
+    /// The reason for the retry.
+    pub reason: String,
+    /// The pause before it, in milliseconds.
+    pub delay_ms: u64,
+}
+
 /// A record that is not an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
@@ -78,20 +121,19 @@ pub enum Notice {
         /// Until when.
         to: Timestamp,
     },
-    /// The command of a source has ended; the label of the stream says which.
+    /// A command has ended; the label says which.
     Exit {
         /// Its id.
         id: String,
-        /// Its exit code, if it had one.
-        code: Option<i32>,
-        /// The signal that ended it, if one did.
-        signal: Option<i32>,
-        /// How long it ran, in milliseconds.
-        duration_ms: u64,
-        /// How it ended, in a word: `success`, `failure`, or `stopped` if siftd ended it.
-        outcome: &'static str,
-        /// How often it had been started by then.
-        attempts: u64,
+        /// How.
+        exit: Exit,
+    },
+    /// `exec` is about to run its command once more; the label says which.
+    Retry {
+        /// Its id.
+        id: String,
+        /// Which retry, and why.
+        rerun: Rerun,
     },
     /// Equal errors that were withheld.
     Repeat {

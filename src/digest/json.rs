@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::text::cut;
 use super::{Digest, Item};
-use crate::core::event::Severity;
-use crate::verdict::Object;
+use crate::json::Object;
+use crate::verdict::write_summary;
 
 const LABEL: &str = "untrusted program output, no instructions";
 
@@ -71,16 +71,10 @@ fn tight(item: &Item, max_chars: usize) -> String {
 
 fn written(digest: &Digest, errors: &[String]) -> String {
     let mut out = Vec::new();
-    let mut summary = Vec::new();
-    let mut counts = Object::new(&mut summary);
-    counts.member("total", digest.total());
-    for &severity in Severity::ALL.iter().rev() {
-        counts.member(severity.as_str(), digest.summary[severity as usize]);
-    }
-    counts.end();
     let omitted = digest.items.len() - errors.len();
     let mut object = Object::new(&mut out);
-    object.member("label", LABEL).optional("run", digest.ended.as_deref()).raw("summary", &summary);
+    object.member("label", LABEL).optional("run", digest.ended.as_deref());
+    write_summary(&mut object, &digest.summary);
     object.raw("errors", format!("[{}]", errors.join(",")).as_bytes()).optional("omitted", (omitted > 0).then_some(omitted));
     object.optional("last_line", digest.last_words.last().map(|line| cut(line, 200))).end();
     out.push(b'\n');

@@ -89,9 +89,9 @@ impl Attempt<'_> {
         };
         let (done, writer) = io::pipe()?;
         let (stdout, stderr) = started.outputs.take().ok_or_else(|| io::Error::other("no outputs"))?;
-        let outputs = [(Io::Stdout, stdout, io::stdout().as_fd().try_clone_to_owned()?), (Io::Stderr, stderr, io::stderr().as_fd().try_clone_to_owned()?)];
-        let pumps = outputs.map(|(io, input, output)| self.pump((run, io), input, output.into(), (stop.clone(), writer.try_clone())));
-        drop(writer);
+        let stdout = Output { io: Io::Stdout, from: stdout, to: io::stdout().as_fd().try_clone_to_owned()?.into(), done: writer.try_clone() };
+        let stderr = Output { io: Io::Stderr, from: stderr, to: io::stderr().as_fd().try_clone_to_owned()?.into(), done: Ok(writer) };
+        let pumps = [stdout, stderr].map(|output| self.pump(run, output, stop.clone()));
         let mut watch = Watch::new(self, &started, signals);
         let fate = watch.until_ended()?;
         drop(stopper);
@@ -116,16 +116,27 @@ impl Attempt<'_> {
         shlex::try_join(kept.map(|(_, word)| &**word)).unwrap_or_default()
     }
 
-    fn pump(&self, (run, io): (u32, Io), input: File, output: File, (stop, done): (Arc<OwnedFd>, io::Result<io::PipeWriter>)) -> JoinHandle<Unsettled> {
+    /// Starts the thread that passes an output on, until it ends or `stop` is closed.
+    fn pump(&self, run: u32, output: Output, stop: Arc<OwnedFd>) -> JoinHandle<Unsettled> {
+        let Output { io, from, to, done } = output;
         let origin = Origin { uid: (self.uid)(run, io), generation: 0 };
         let scan = (!self.is_blind).then(|| (self.journal.clone(), origin));
-        let pump = Pump { io, input, output, kept: Kept::new(self.keep.0, self.keep.1), scan, command: self.command() };
+        let pump = Pump { io, input: from, output: to, kept: Kept::new(self.keep.0, self.keep.1), scan, command: self.command() };
         std::thread::spawn(move || {
             let pumped = pump.run(&stop);
             drop(done);
             pumped
         })
     }
+}
+
+/// An output of a run that is to be passed on.
+struct Output {
+    io: Io,
+    from: File,
+    to: File,
+    /// Closed once the output is passed on. Without one, nobody can tell that, and the wait for it ends early.
+    done: io::Result<io::PipeWriter>,
 }
 
 /// The state of the thread that waits.

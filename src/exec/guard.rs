@@ -9,35 +9,41 @@ use crate::core::text::Hex;
 use crate::delivery::{Label, Notice};
 use crate::hook;
 use crate::memory::{Memory, PATIENCE};
-use crate::sinks::human::breaker as words;
+use crate::sinks::human::breaker::{self as words, Telling};
 use crate::sinks::notice;
 use crate::sources::clock::now;
 use crate::state::breakers::Kept;
-use crate::state::shared::Changed;
+use crate::state::shared::{Changed, Trigger};
 use crate::verdict::counts;
 use crate::verdict::{Said, Verdict};
+
+/// A breaker's name, and how another command finds it.
+pub struct BreakerName {
+    /// The name.
+    pub name: String,
+    /// The flags that select its state, each preceded by a space.
+    pub flags: String,
+}
 
 /// The breaker around a run.
 pub struct Guard {
     memory: Memory,
-    name: String,
-    /// The flags that select its state.
-    flags: String,
+    named: BreakerName,
     host: String,
     on_open: Vec<String>,
 }
 
 impl Guard {
-    /// Creates the breaker `name`. `flags` are those that lead another command to its state, each preceded by a space.
+    /// Creates the breaker of this name. Its records name the machine `host`; `on_open` is run when it opens.
     #[must_use]
-    pub fn new(memory: Memory, (name, flags): (String, String), host: String, on_open: Vec<String>) -> Self {
-        Self { memory, name, flags, host, on_open }
+    pub fn new(memory: Memory, named: BreakerName, host: String, on_open: Vec<String>) -> Self {
+        Self { memory, named, host, on_open }
     }
 
     fn step(&self, trigger: Hex, step: &dyn Fn(&mut Breaker, Timestamp) -> Vec<Transition>) -> Result<Changed, String> {
         let at = now();
         let write = |out: &mut Vec<u8>, label: &Label, said: &Notice, at| notice::write(out, &self.host, label, said, at);
-        self.memory.with(PATIENCE, |shared| shared.step(&self.name, &trigger, (&write, at), &|breaker| step(breaker, at)))
+        self.memory.with(PATIENCE, |shared| shared.step(&self.named.name, Trigger { id: &trigger, write: &write, now: at }, &|breaker| step(breaker, at)))
     }
 
     /// Describes the breaker in one sentence.
@@ -46,7 +52,8 @@ impl Guard {
             let found = self.memory.with(PATIENCE, |shared| shared.begin_with(&signature)).unwrap_or_default();
             found.into_iter().next().map(|entry| entry.sample)
         });
-        words::sentence((&self.name, &self.flags), &kept.breaker, &kept.why, &self.memory.rules.breaker, sample.as_deref())
+        let telling = Telling { name: &self.named.name, flags: &self.named.flags, breaker: &kept.breaker, why: &kept.why, sample: sample.as_deref() };
+        words::sentence(&telling, &self.memory.rules.breaker)
     }
 
     /// Asks whether a run may start; tells the user if it is refused or a probe. Returns `false` if the breaker is open.
@@ -55,7 +62,7 @@ impl Guard {
     /// Another process holds the state; the error is worded for the user.
     pub fn ask(&self, trigger: Hex) -> Result<bool, String> {
         let limits = &self.memory.rules.breaker;
-        let known = self.memory.with(PATIENCE, |shared| shared.breaker(&self.name))?;
+        let known = self.memory.with(PATIENCE, |shared| shared.breaker(&self.named.name))?;
         let Some(mut kept) = known else { return Ok(true) };
         if !kept.breaker.clone().pass(limits, now()).is_empty() {
             kept = self.step(trigger, &|breaker, at| breaker.pass(limits, at))?.kept;

@@ -5,8 +5,6 @@ use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use serde_json::json;
-
 use super::on_blocking::OnBlocking;
 use super::target::Named;
 use super::tell;
@@ -14,11 +12,13 @@ use crate::config::Retry as RetryConfig;
 use crate::core::engine::Engine;
 use crate::core::event::{Event, Severity};
 use crate::core::text::Hex;
+use crate::delivery::{Exit, Judged, Label, Notice, Rerun};
 use crate::digest::Quoted;
-use crate::memory::{Memory, SHORT_PATIENCE};
-use crate::sinks::record::{self, Envelope, rfc3339};
+use crate::memory::{Bounds, Memory, SHORT_PATIENCE};
+use crate::sinks::notice;
+use crate::sinks::record::{self, Envelope};
 use crate::sources::clock::now;
-use crate::verdict::{Object, Said, Verdict, write_members};
+use crate::verdict::{Said, Verdict, write_members};
 
 /// What results from the configuration, which is read while the command is already running.
 pub struct Ready {
@@ -45,19 +45,6 @@ pub struct Journal {
     quoted: Quoted,
     /// The user has been told that the state cannot be used.
     complained: AtomicBool,
-}
-
-/// A retry that is about to start.
-#[derive(Clone, Copy, Debug)]
-pub struct Coming<'a> {
-    /// Number of the retry, from 1.
-    pub attempt: u32,
-    /// Maximum number of retries.
-    pub max: u32,
-    /// The reason for the retry.
-    pub reason: &'a str,
-    /// The pause before it, in milliseconds.
-    pub delay_ms: u64,
 }
 
 impl Journal {
@@ -112,40 +99,36 @@ impl Journal {
 
     /// Returns one record per line, each with what the history knows of its error.
     fn records(&self, events: &[Event]) -> Vec<u8> {
-        let max_bytes = self.ready().max_event_bytes;
-        match self.memory.as_ref().map(|memory| memory.records(&self.envelope, events, (max_bytes, SHORT_PATIENCE))) {
+        let bounds = Bounds { max_event_bytes: self.ready().max_event_bytes, patience: SHORT_PATIENCE };
+        match self.memory.as_ref().map(|memory| memory.records(&self.envelope, events, bounds)) {
             Some(Ok((records, _))) => return records,
             Some(Err(why)) if !self.complained.swap(true, Ordering::Relaxed) => tell(&format!("the history does not get these errors: {why}")),
             _ => {}
         }
         let mut out = Vec::new();
-        events.iter().for_each(|event| record::write(&mut out, &self.envelope, event, max_bytes));
+        events.iter().for_each(|event| record::write(&mut out, &self.envelope, event, bounds.max_event_bytes));
         out
     }
 
     /// Writes the record of a retry.
-    pub fn retry(&self, task: Option<&str>, coming: &Coming) {
-        let mut out = Vec::new();
-        let mut object = self.object(&mut out, "retry", coming.attempt);
-        object.member("attempt", coming.attempt).member("max_attempts", coming.max).optional("task", task);
-        object.member("reason", coming.reason).member("delay_ms", coming.delay_ms).end();
-        out.push(b'\n');
-        self.write(&out);
+    pub fn retry(&self, rerun: Rerun) {
+        self.notice(&Notice::Retry { id: self.id("retry", rerun.attempt), rerun });
     }
 
     /// Writes how the command ended. Errors have records of their own.
     pub fn exit(&self, verdict: &Verdict, said: &Said) {
         let facts = &verdict.facts;
-        let mut out = Vec::new();
-        let mut object = self.object(&mut out, "exit", 0);
-        object.member("argv", json!(self.envelope.argv)).optional("code", facts.exit_code).optional("signal", facts.signal);
-        object.optional("duration_ms", facts.duration_ms).member("outcome", verdict.status.as_str());
-        object.member("attempts", facts.attempts).member("failures", verdict.failures).optional("task", facts.task.as_deref());
-        let mut inner = Vec::new();
-        write_members(&mut inner, verdict, None, &said.summary);
-        object.raw("verdict", &inner).end();
-        out.push(b'\n');
-        self.write(&out);
+        let mut judged = Judged { failures: verdict.failures, task: facts.task.clone(), verdict: Vec::new() };
+        write_members(&mut judged.verdict, verdict, None, &said.summary);
+        let exit = Exit {
+            code: facts.exit_code,
+            signal: facts.signal,
+            duration_ms: facts.duration_ms,
+            outcome: verdict.status.as_str(),
+            attempts: u64::from(facts.attempts),
+            judged: Some(judged),
+        };
+        self.notice(&Notice::Exit { id: self.id("exit", 0), exit });
     }
 
     /// The process of a hook that is running.
@@ -165,16 +148,19 @@ impl Journal {
         self.hook.into_iter().for_each(OnBlocking::finish);
     }
 
-    /// Starts a record with the members that all kinds share.
-    fn object<'a>(&self, out: &'a mut Vec<u8>, kind: &str, number: u32) -> Object<'a> {
+    /// Returns the id of a record that is no error. `number` tells those of one kind apart.
+    fn id(&self, kind: &str, number: u32) -> String {
         use md5::{Digest, Md5};
         let id: [u8; 16] = Md5::new().chain_update(kind).chain_update(self.uid).chain_update(number.to_be_bytes()).finalize().into();
-        let mut source = Vec::new();
-        Object::new(&mut source).member("name", self.envelope.name.as_str()).member("type", self.envelope.kind).member("argv", json!(self.envelope.argv)).end();
-        let mut object = Object::new(out);
-        object.member("schema", 1).member("kind", kind).member("id", Hex::new(id).as_str());
-        object.member("timestamp", rfc3339(now())).member("host", self.envelope.host.as_str()).raw("source", &source);
-        object
+        Hex::new(id).to_string()
+    }
+
+    /// Writes a record that is no error.
+    fn notice(&self, notice: &Notice) {
+        let label = Label { source: self.envelope.name.clone(), kind: self.envelope.kind, argv: self.envelope.argv.clone(), ..Label::default() };
+        let mut out = Vec::new();
+        notice::write(&mut out, &self.envelope.host, &label, notice, now());
+        self.write(&out);
     }
 
     /// Appends finished records.

@@ -35,7 +35,7 @@ use std::time::{Duration, Instant};
 use attempt::{Attempt, Ended};
 use guard::Guard;
 use input::Input;
-use journal::{Coming, Journal};
+use journal::Journal;
 use policy::{Next, Policy, Retries, STDIN_READ};
 use pump::Pumped;
 use rustix::process::Signal;
@@ -47,6 +47,7 @@ use crate::config::Retry as RetryConfig;
 use crate::core::event::{Io, RetryClass, Severity};
 use crate::core::redact::clean;
 use crate::core::text::Hex;
+use crate::delivery::Rerun;
 use crate::digest::{self, Digest};
 use crate::sinks::human::sanitise;
 use crate::sinks::record;
@@ -137,6 +138,15 @@ struct Outcome {
     interrupted: bool,
 }
 
+/// What a command has cost so far.
+#[derive(Clone, Copy)]
+struct Spent {
+    /// Runs made.
+    runs: u32,
+    /// When the first one began.
+    begun: Instant,
+}
+
 impl Outcome {
     /// Turns the outcome into one whose retries are exhausted.
     fn exhausted(mut self) -> Self {
@@ -144,6 +154,11 @@ impl Outcome {
         self.verdict = verdict::judge(facts, &self.said);
         self.exit = code::EXHAUSTED;
         self
+    }
+
+    /// Turns the outcome into one whose retry a signal has prevented.
+    fn interrupted_by(self, signal: Signal) -> Self {
+        Self { exit: code::SIGNAL + signal.as_raw(), interrupted: true, ..self }
     }
 
     /// Turns the outcome into one whose retries would find another stdin.
@@ -184,17 +199,12 @@ fn tell_guard(order: &Order, journal: &Journal, outcome: &Outcome) {
 }
 
 fn runs(order: &Order, journal: &Arc<Journal>, signals: &Signals) -> io::Result<Outcome> {
-    let keep = match (order.is_blind, &order.keep_output) {
-        (true, _) => (0, 0),
-        (_, Some(_)) => raw_output::KEPT_BYTES,
-        _ => KEPT_BYTES,
-    };
     let attempt = Attempt {
         argv: &order.argv,
         around: order.around,
         timeout: order.timeout,
         kill_after: order.kill_after,
-        keep,
+        keep: kept_bytes(order),
         journal,
         is_blind: order.is_blind,
         uid: order.uid,
@@ -204,7 +214,7 @@ fn runs(order: &Order, journal: &Arc<Journal>, signals: &Signals) -> io::Result<
     for run in 1.. {
         let mut ended = attempt.run(run, signals)?;
         let interrupted = ended.interrupted;
-        let mut outcome = judged(order, journal, &mut ended, (run, begun));
+        let mut outcome = judged(order, journal, &mut ended, Spent { runs: run, begun });
         outcome.interrupted = interrupted.is_some();
         match next(order, journal, &outcome, run, interrupted) {
             Next::Stop => return Ok(outcome),
@@ -217,22 +227,29 @@ fn runs(order: &Order, journal: &Arc<Journal>, signals: &Signals) -> io::Result<
                 return Ok(outcome.exhausted());
             }
             Next::Again { max, delay } => {
-                let reason = outcome.verdict.retry.reason.to_string();
                 if let Err(why) = input.again() {
-                    tell(&format!("run {run} failed ({reason}) and is not retried: {why}"));
+                    tell(&format!("run {run} failed ({}) and is not retried: {why}", outcome.verdict.retry.reason));
                     return Ok(outcome.without_stdin());
                 }
-                journal.retry(order.task.as_deref(), &Coming { attempt: run, max, reason: &reason, delay_ms: delay.as_millis() as u64 });
-                tell(&format!("run {run} failed ({reason}); retry {run} of {max} in {}", seconds(delay)));
+                let (task, reason) = (order.task.clone(), outcome.verdict.retry.reason.to_string());
+                journal.retry(Rerun { attempt: run, max_attempts: max, task, reason, delay_ms: delay.as_millis() as u64 });
+                tell(&format!("run {run} failed ({}); retry {run} of {max} in {}", outcome.verdict.retry.reason, seconds(delay)));
                 if let Some(signal) = pause(delay, signals)? {
-                    outcome.exit = code::SIGNAL + signal.as_raw();
-                    outcome.interrupted = true;
-                    return Ok(outcome);
+                    return Ok(outcome.interrupted_by(signal));
                 }
             }
         }
     }
     Err(io::Error::other("more runs than can be counted"))
+}
+
+/// Returns how many bytes to keep from the beginning and from the end of each output.
+fn kept_bytes(order: &Order) -> (usize, usize) {
+    match (order.is_blind, &order.keep_output) {
+        (true, _) => (0, 0),
+        (_, Some(_)) => raw_output::KEPT_BYTES,
+        _ => KEPT_BYTES,
+    }
 }
 
 fn next(order: &Order, journal: &Journal, outcome: &Outcome, run: u32, interrupted: Option<Signal>) -> Next {
@@ -246,12 +263,8 @@ fn next(order: &Order, journal: &Journal, outcome: &Outcome, run: u32, interrupt
     Policy { config, retries: order.retries, also: order.also.clone() }.next(run, &outcome.verdict.retry, now())
 }
 
-fn judged(order: &Order, journal: &Journal, ended: &mut Ended, (run, begun): (u32, Instant)) -> Outcome {
-    for (io, pumped) in [(Io::Stdout, &ended.stdout), (Io::Stderr, &ended.stderr)] {
-        if let Some(error) = pumped.lost() {
-            tell(&format!("{io}: {error}"));
-        }
-    }
+fn judged(order: &Order, journal: &Journal, ended: &mut Ended, spent: Spent) -> Outcome {
+    tell_trouble(order, ended);
     let (stdout, stderr) = (std::mem::take(&mut ended.stdout), std::mem::take(&mut ended.stderr));
     let mut said = Said::default();
     said.join(&stderr.said);
@@ -260,11 +273,6 @@ fn judged(order: &Order, journal: &Journal, ended: &mut Ended, (run, begun): (u3
         said.asked = verdict::asked(&said.errors, [&stderr.kept.bytes(), &stdout.kept.bytes()]);
     }
     let exit = ended.exit_code();
-    if let Some(limit) = order.timeout.filter(|_| ended.timed_out) {
-        let killed = if ended.killed { format!(", and with SIGKILL {} later (--kill-after)", seconds(order.kill_after)) } else { String::new() };
-        let program = order.argv.first().map(|program| program.to_string_lossy()).unwrap_or_default();
-        tell(&format!("{program} was ended after {} (--timeout){killed}", seconds(limit)));
-    }
     if let Some(error) = &ended.failed_start {
         said.text = not_started(order, error, exit);
         tell(&format!("{}{}", said.text, line_hint(order, exit)));
@@ -277,20 +285,38 @@ fn judged(order: &Order, journal: &Journal, ended: &mut Ended, (run, begun): (u3
         (said.printed, _) = filtered(&journal.ready().engine, &stdout.kept.bytes(), now());
         said.printed = journal.quoted().left_out(said.printed);
     }
-    let facts = Facts {
-        exit_code: ended.signal.is_none().then_some(i64::from(ended.code.unwrap_or(exit))),
+    let facts = facts(order, ended, spent);
+    let not_started = ended.failed_start.is_some();
+    Outcome { verdict: verdict::judge(facts, &said), said, stdout, stderr, exit, not_started, interrupted: false }
+}
+
+/// Tells what was lost of the outputs, and that the command took too long.
+fn tell_trouble(order: &Order, ended: &Ended) {
+    for (io, pumped) in [(Io::Stdout, &ended.stdout), (Io::Stderr, &ended.stderr)] {
+        if let Some(error) = pumped.lost() {
+            tell(&format!("{io}: {error}"));
+        }
+    }
+    if let Some(limit) = order.timeout.filter(|_| ended.timed_out) {
+        let killed = if ended.killed { format!(", and with SIGKILL {} later (--kill-after)", seconds(order.kill_after)) } else { String::new() };
+        let program = order.argv.first().map(|program| program.to_string_lossy()).unwrap_or_default();
+        tell(&format!("{program} was ended after {} (--timeout){killed}", seconds(limit)));
+    }
+}
+
+fn facts(order: &Order, ended: &Ended, spent: Spent) -> Facts {
+    Facts {
+        exit_code: ended.signal.is_none().then_some(i64::from(ended.code.unwrap_or_else(|| ended.exit_code()))),
         signal: ended.signal,
         signal_was_ours: ended.signal_was_ours,
         timed_out: ended.timed_out,
         run_status: None,
         unknown_status: None,
-        duration_ms: Some(begun.elapsed().as_millis() as u64),
-        attempts: run,
+        duration_ms: Some(spent.begun.elapsed().as_millis() as u64),
+        attempts: spent.runs,
         task: order.task.clone(),
         operation: None,
-    };
-    let not_started = ended.failed_start.is_some();
-    Outcome { verdict: verdict::judge(facts, &said), said, stdout, stderr, exit, not_started, interrupted: false }
+    }
 }
 
 impl Ended {

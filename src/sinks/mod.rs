@@ -15,7 +15,6 @@ pub mod file;
 pub mod generations;
 pub mod http;
 pub mod human;
-mod json;
 pub mod notice;
 pub mod record;
 mod rest;

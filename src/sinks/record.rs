@@ -4,9 +4,10 @@
 //! A record is at most `max_event_bytes` long. To fit, it loses first the middle of `multiline`,
 //! then frames, then context, then the middle of `text` and `message`; `truncated` says so.
 
-use super::json::Writer;
 use super::stamp;
 use crate::core::event::{Event, Exception, Frame, Frames, Lines, Timestamp};
+use crate::delivery::Seen;
+use crate::json::Writer;
 
 /// What the records of one source have in common.
 #[derive(Clone, Debug, Default)]
@@ -31,11 +32,29 @@ pub struct Envelope {
 
 /// Appends `event` as one line to `out`.
 pub fn write(out: &mut Vec<u8>, envelope: &Envelope, event: &Event, max_bytes: usize) {
-    write_open(out, envelope, event, max_bytes);
+    write_within(out, envelope, event, max_bytes);
 }
 
-/// As [`write()`]. Returns where in the line a member `seen` belongs.
+/// As [`write()`], with room for a member [`seen`]. Returns where in the line it belongs.
 pub fn write_open(out: &mut Vec<u8>, envelope: &Envelope, event: &Event, max_bytes: usize) -> usize {
+    write_within(out, envelope, event, max_bytes.saturating_sub(SEEN_BYTES))
+}
+
+/// Maximum length of what [`seen`] writes, in bytes.
+const SEEN_BYTES: usize = 160;
+
+/// Appends the member `seen` of an error's record, with the comma before it.
+pub fn seen(out: &mut Vec<u8>, seen: &Seen) {
+    let mut w = Writer::new(out);
+    w.word(b",\"seen\":{\"status\":\"", seen.status.as_str());
+    w.number(b",\"count\":", seen.count);
+    with_rfc3339(seen.first, |text| w.word(b",\"first\":\"", text));
+    with_rfc3339(seen.last, |text| w.word(b",\"last\":\"", text));
+    w.raw(b"}");
+}
+
+/// Writes the record and, as long as it is too long, writes it anew with less. Returns where a member `seen` belongs.
+fn write_within(out: &mut Vec<u8>, envelope: &Envelope, event: &Event, max_bytes: usize) -> usize {
     let start = out.len();
     let mut seen_at = write_whole(out, envelope, event);
     if out.len() - start <= max_bytes {
@@ -156,22 +175,9 @@ fn write_whole(out: &mut Vec<u8>, envelope: &Envelope, event: &Event) -> usize {
     times(&mut w, event);
     w.string(b",\"host\":\"", &envelope.host);
     source(&mut w, envelope, event);
-    w.number(b",\"line_num\":", event.line_num);
-    w.number(b",\"line_end\":", event.line_end);
-    if let Some(place) = &event.record {
-        w.string(b",\"record\":{\"pointer\":\"", &place.pointer);
-        w.number(b",\"line\":", u64::from(place.line));
-        w.raw(b"}");
-    }
-    w.number(b",\"offset\":", event.offset);
+    position(&mut w, event);
     w.string(b",\"text\":\"", &event.text);
-    w.word(b",\"category\":\"", event.category.as_str());
-    w.word(b",\"severity\":\"", event.severity.as_str());
-    w.word(b",\"cause\":\"", event.cause.as_str());
-    w.word(b",\"signature\":\"", event.signature.digits());
-    w.number(b",\"sig_version\":", u64::from(crate::core::signature::SIG_VERSION));
-    w.word(b",\"signature_loose\":\"", event.signature_loose.digits());
-    w.string(b",\"rule\":\"", &event.rule);
+    class(&mut w, event);
     w.optional(b",\"language\":\"", event.language.as_deref());
     if let Some(said) = &event.exception {
         exception(&mut w, said);
@@ -195,7 +201,7 @@ fn write_whole(out: &mut Vec<u8>, envelope: &Envelope, event: &Event) -> usize {
         w.raw(b",\"closed\":\"idle\"");
     }
     w.optional(b",\"hint\":\"", event.hint.as_deref());
-    let seen_at = w.len();
+    let seen_at = w.position();
     if event.truncated {
         w.raw(b",\"truncated\":true");
     }
@@ -205,6 +211,31 @@ fn write_whole(out: &mut Vec<u8>, envelope: &Envelope, event: &Event) -> usize {
     labels(&mut w, &envelope.labels);
     w.raw(b"}\n");
     seen_at
+}
+
+/// Writes where in its stream the event is.
+#[inline]
+fn position(w: &mut Writer, event: &Event) {
+    w.number(b",\"line_num\":", event.line_num);
+    w.number(b",\"line_end\":", event.line_end);
+    if let Some(place) = &event.record {
+        w.string(b",\"record\":{\"pointer\":\"", &place.pointer);
+        w.number(b",\"line\":", u64::from(place.line));
+        w.raw(b"}");
+    }
+    w.number(b",\"offset\":", event.offset);
+}
+
+/// Writes what kind of error it is, and what told it.
+#[inline]
+fn class(w: &mut Writer, event: &Event) {
+    w.word(b",\"category\":\"", event.category.as_str());
+    w.word(b",\"severity\":\"", event.severity.as_str());
+    w.word(b",\"cause\":\"", event.cause.as_str());
+    w.word(b",\"signature\":\"", event.signature.digits());
+    w.number(b",\"sig_version\":", u64::from(crate::core::signature::SIG_VERSION));
+    w.word(b",\"signature_loose\":\"", event.signature_loose.digits());
+    w.string(b",\"rule\":\"", &event.rule);
 }
 
 fn labels(w: &mut Writer, labels: &[(String, String)]) {

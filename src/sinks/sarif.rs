@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::human::{placed_headline, sanitise};
-use super::json::Writer;
 use super::record::{Envelope, cut_text};
 use crate::core::event::{Event, Exception, Frame, Severity};
 use crate::core::signature::SIG_VERSION;
+use crate::json::Writer;
 
 /// Maximum bytes of a message; viewers show its first line.
 const MAX_MESSAGE_BYTES: usize = 4 << 10;

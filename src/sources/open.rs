@@ -46,11 +46,22 @@ pub fn is_refused(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<Refused>())
 }
 
+/// A regular file that was opened for reading, as it was then.
+#[derive(Debug)]
+pub struct OpenFile {
+    /// The file.
+    pub file: File,
+    /// Which file it is.
+    pub node: Node,
+    /// Its size.
+    pub size: u64,
+}
+
 /// Opens a regular file for reading.
 ///
 /// # Errors
 /// It does not exist, may not be read, is not a regular file, or lies elsewhere.
-pub fn open(path: &Path, trust: &Trust) -> io::Result<(File, Node, u64)> {
+pub fn open(path: &Path, trust: &Trust) -> io::Result<OpenFile> {
     let no_links = if matches!(trust, Trust::Matched { link: false, .. }) { libc::O_NOFOLLOW } else { 0 };
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY | no_links).open(path)?;
     let meta = file.metadata()?;
@@ -67,7 +78,7 @@ pub fn open(path: &Path, trust: &Trust) -> io::Result<(File, Node, u64)> {
     {
         return Err(refused(format!("leads to {}, out of the folders of its source (follow_links_into)", real.display())));
     }
-    Ok((file, Node::of(&meta), meta.len()))
+    Ok(OpenFile { file, node: Node::of(&meta), size: meta.len() })
 }
 
 /// What a path leads to.

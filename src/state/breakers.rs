@@ -125,9 +125,21 @@ pub(super) fn remove(db: &Connection, name: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Keeps the record of a transition made at `now`. With `waits`, a `run` on this state is to write
-/// the record. The oldest make room; those of them that still wait are counted.
-pub(super) fn add_transition(db: &Connection, name: &str, (body, now): (&[u8], Timestamp), waits: bool) -> Result<(), StoreError> {
+/// A transition's record, to be kept.
+pub(super) struct Addition<'a> {
+    /// Name of the breaker.
+    pub name: &'a str,
+    /// The record.
+    pub body: &'a [u8],
+    /// When the transition was made.
+    pub now: Timestamp,
+    /// A `run` on this state is to write the record.
+    pub waits: bool,
+}
+
+/// Keeps the record of a transition. The oldest make room; those of them that still wait are counted.
+pub(super) fn add_transition(db: &Connection, addition: &Addition) -> Result<(), StoreError> {
+    let Addition { name, body, now, waits } = *addition;
     db.prepare_cached("INSERT INTO transition (name, body, waits) VALUES (?1, ?2, ?3)")?.execute(params![name, body, waits])?;
     let last = db.last_insert_rowid() - MAX_TRANSITIONS;
     let unwritten: i64 = db.prepare_cached("SELECT count(*) FROM transition WHERE waits = 1 AND seq <= ?1")?.query_row([last], |row| row.get(0))?;
@@ -263,7 +275,7 @@ mod tests {
         let left = all(&db).unwrap();
         assert!(left.len() as i64 <= MAX_BREAKERS && find(&db, "open").unwrap().is_some() && find(&db, "task:0").unwrap().is_none());
         for n in 0..2 * MAX_TRANSITIONS {
-            add_transition(&db, "x", (n.to_string().as_bytes(), Timestamp(n)), n % 2 == 0).unwrap();
+            add_transition(&db, &Addition { name: "x", body: n.to_string().as_bytes(), now: Timestamp(n), waits: n % 2 == 0 }).unwrap();
         }
         assert_eq!(transitions(&db, None, 9999).unwrap().len() as i64, MAX_TRANSITIONS);
         let waiting = take_waiting(&db).unwrap();

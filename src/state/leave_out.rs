@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::committer::Committer;
 use super::outbox::Next;
-use super::store::{StoreError, Tx};
+use super::store::{StoreError, Tx, WaitingChunk};
 use crate::core::event::Timestamp;
 use crate::delivery::{Chunk, FOR_SINK, Label, Missed, Notice, SinkMark, Why, derived_id};
 
@@ -60,12 +60,12 @@ pub(super) fn store(tx: &Tx<'_>, left_out: &[LeftOut], said: &[(usize, u64)], si
 }
 
 /// Returns the chunks that no sink needs, by their first record: every sink has either passed or left out each of them.
-pub(super) fn needless(waiting: &VecDeque<(u64, u64, u64)>, sinks: &[SinkMark], left_out: &[LeftOut]) -> Vec<u64> {
+pub(super) fn needless(waiting: &VecDeque<WaitingChunk>, sinks: &[SinkMark], left_out: &[LeftOut]) -> Vec<u64> {
     if left_out.is_empty() {
         return Vec::new();
     }
     let is_needed = |first: u64, last: u64| sinks.iter().any(|sink| last > sink.seq && !left_out.iter().any(|out| out.holds(&sink.name, first, last)));
-    waiting.iter().filter(|(first, last, _)| !is_needed(*first, *last)).map(|(first, ..)| *first).collect()
+    waiting.iter().filter(|chunk| !is_needed(chunk.first, chunk.last)).map(|chunk| chunk.first).collect()
 }
 
 /// Counts the records of a chunk after a number that a sink of this name would write.
@@ -76,11 +76,11 @@ impl Committer {
     /// waits, unless another sink needs more. Takes effect with the next commit.
     pub fn leave_out(&mut self, sinks: &[String], wanted: CountWanted<'_>, max_bytes: u64, now: Timestamp) {
         let mut kept = 0;
-        let newest = self.waiting.iter().rev().take_while(|(.., bytes)| {
-            kept += bytes;
+        let newest = self.waiting.iter().rev().take_while(|chunk| {
+            kept += chunk.bytes;
             kept <= max_bytes / 2
         });
-        let Some(to) = newest.last().map(|(first, ..)| first - 1).or_else(|| self.waiting.back().map(|(_, last, _)| *last)) else { return };
+        let Some(to) = newest.last().map(|chunk| chunk.first - 1).or_else(|| self.waiting.back().map(|chunk| chunk.last)) else { return };
         for sink in self.sinks.iter().filter(|sink| sinks.contains(&sink.name) && sink.seq < to) {
             let from = self.outbox.leave_out(&sink.name, to).max(sink.seq);
             if from >= to {
@@ -126,8 +126,8 @@ impl Committer {
             return;
         }
         let gone = needless(&self.waiting, &self.with_held(self.sinks.clone()), &self.left_out);
-        self.waiting.retain(|(first, ..)| !gone.contains(first));
-        self.outbox.forget(&gone, self.waiting.iter().map(|(.., bytes)| bytes).sum());
+        self.waiting.retain(|chunk| !gone.contains(&chunk.first));
+        self.outbox.forget(&gone, WaitingChunk::sum(&self.waiting));
         let sinks = &self.sinks;
         self.left_out.retain(|out| out.is_in_use(sinks));
     }

@@ -5,12 +5,12 @@
 use std::collections::HashMap;
 
 use super::breakers::{self, Kept, name_of};
-use super::history::{self, Seen};
+use super::history;
 use super::rows::{FOLD_US, Rows};
 use super::store::{Store, StoreError, Tx};
 use crate::core::breaker::{Limits, State, Transition, Unit};
 use crate::core::event::Timestamp;
-use crate::delivery::{Label, Notice, Record, Weight, derived_id};
+use crate::delivery::{Label, Notice, Seen, Sighting, Weight, derived_id};
 
 /// Breakers to keep in memory between two transactions.
 const MAX_BREAKERS: usize = 4096;
@@ -112,14 +112,15 @@ impl Ledger {
         Ok(true)
     }
 
-    /// Returns an event's place in the history; `bytes` is its record.
-    pub(super) fn seen(&mut self, tx: &Tx<'_>, (label, record): (&Label, &Record), bytes: &[u8]) -> Result<Option<Seen>, StoreError> {
+    /// Adds an event to the history; returns what the history then says of it.
+    pub(super) fn seen(&mut self, tx: &Tx<'_>, sighting: Sighting) -> Result<Option<Seen>, StoreError> {
         let Some(rules) = self.rules.history else { return Ok(None) };
-        self.rows.seen(tx.db(), &rules, (label, record), bytes).map(Some)
+        self.rows.seen(tx.db(), &rules, sighting).map(Some)
     }
 
-    /// Updates the breaker of an event's session or stream.
-    pub(super) fn step(&mut self, tx: &Tx<'_>, (stream, label, record): (&str, &Label, &Record), made: &mut Vec<Made>) -> Result<(), StoreError> {
+    /// Updates the breaker of an event's session or, if it has none, of its `stream`.
+    pub(super) fn step(&mut self, tx: &Tx<'_>, stream: &str, sighting: Sighting, made: &mut Vec<Made>) -> Result<(), StoreError> {
+        let Sighting { label, record, .. } = sighting;
         if !self.rules.streams || record.weight == Weight::None {
             return Ok(());
         }

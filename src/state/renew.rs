@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use super::committer::Committer;
-use super::store::{Store, StoreError, StreamRow, Tx, file};
+use super::store::{Store, StoreError, StreamRow, Tx, WaitingChunk, file};
 use crate::core::event::Timestamp;
 use crate::delivery::{Chunk, Label, Missed, Notice, Why, derived_id};
 
@@ -93,10 +93,10 @@ impl Committer {
         self.done_by(&self.sinks).unwrap_or_else(|| self.outbox.last())
     }
 
-    fn go_on(&mut self, (store, waiting): (Store, Vec<Waiting>), made: Made, folder: &Path, now: Timestamp) -> String {
+    fn go_on(&mut self, opened: Reopened, made: Made, folder: &Path, now: Timestamp) -> String {
         let Made { mut said, lost } = made;
         let done = self.done();
-        (self.store, self.waiting) = (Some(store), waiting.into());
+        (self.store, self.waiting) = (Some(opened.store), opened.waiting.into());
         self.ledger.forget();
         let waiting = self.forget_done(done);
         self.outbox.done(done, Some(waiting));
@@ -113,13 +113,16 @@ impl Committer {
     }
 }
 
-/// A waiting chunk: first record, last record, bytes.
-type Waiting = (u64, u64, u64);
+/// A file that was opened again, and what waits in it for sinks.
+struct Reopened {
+    store: Store,
+    waiting: Vec<WaitingChunk>,
+}
 
-fn reopen(folder: &Path) -> Result<(Store, Vec<Waiting>), StoreError> {
+fn reopen(folder: &Path) -> Result<Reopened, StoreError> {
     let store = Store::reopen(folder)?;
     let waiting = store.outbox()?;
-    Ok((store, waiting))
+    Ok(Reopened { store, waiting })
 }
 
 /// Restores what sinks are not done with: from the old file as far as it can be read, the newest from memory. Returns how many records are in neither.

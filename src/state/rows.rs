@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use rusqlite::Connection;
 
-use super::history::{self, HOUR_US, Row, Rules, Sample, Seen, Sieve, Sign, Status, Sum, tail};
+use super::history::{self, HOUR_US, Row, Rules, Sample, Sieve, Sign, Sum, tail};
 use super::store::StoreError;
 use crate::core::event::{Hex, Timestamp};
-use crate::delivery::{Label, Record};
+use crate::delivery::{Seen, Sighting, Status};
 
 /// Rows to keep in memory once all of them are in the table.
 const MAX_ROWS: usize = 4096;
@@ -85,11 +85,12 @@ impl Rows {
         Some(Timestamp(folded.0.saturating_add(self.pace_us)))
     }
 
-    /// Returns an event's place in the history; `bytes` is its record.
-    pub fn seen(&mut self, db: &Connection, rules: &Rules, (label, record): (&Label, &Record), bytes: &[u8]) -> Result<Seen, StoreError> {
+    /// Adds an event to the history; returns what the history then says of it.
+    pub fn seen(&mut self, db: &Connection, rules: &Rules, sighting: Sighting) -> Result<Seen, StoreError> {
+        let Sighting { label, record, .. } = sighting;
         let signature = self.joined.get(&record.signature).copied().unwrap_or(record.signature);
         if !self.known.contains_key(&signature) {
-            let known = self.ask(db, signature, (record, bytes))?;
+            let known = self.ask(db, signature, sighting)?;
             self.known.insert(signature, Box::new(known));
         }
         // The lines above have inserted it.
@@ -110,7 +111,7 @@ impl Rows {
     }
 
     /// Looks up an error that is not in memory.
-    fn ask(&mut self, db: &Connection, signature: Hex, (record, bytes): (&Record, &[u8])) -> Result<Known, StoreError> {
+    fn ask(&mut self, db: &Connection, signature: Hex, sighting: Sighting) -> Result<Known, StoreError> {
         let sign = Sign::now(signature);
         if self.sieve.may_have(signature) {
             if let Some((id, row)) = history::find(db, sign)? {
@@ -118,9 +119,9 @@ impl Rows {
             }
             self.sieve.missed(db)?;
         }
-        let sample = Sample::of_record(record, bytes);
+        let sample = Sample::of_record(sighting.record, sighting.line);
         let old = if self.has_past { history::take_over(db, sign, &sample)? } else { None };
-        Ok(Known { row: old.unwrap_or_else(|| Row::new(record.at)), place: Place::New(sample), is_dirty: false, is_unfolded: false })
+        Ok(Known { row: old.unwrap_or_else(|| Row::new(sighting.record.at)), place: Place::New(sample), is_dirty: false, is_unfolded: false })
     }
 
     /// Ends a transaction: writes its changes to the tail or the table.

@@ -15,7 +15,7 @@ use super::ledger::{Ledger, Made, Rules, tell};
 use super::store::{Store, StoreError, Tx};
 use crate::core::breaker::{Breaker, State, Transition, Unit};
 use crate::core::event::Timestamp;
-use crate::delivery::{Label, Notice, Record};
+use crate::delivery::{Label, Notice, Record, Sighting, Status, WriteSeen};
 
 /// Pause between two tries, where SQLite does not wait by itself.
 const AGAIN: Duration = Duration::from_millis(20);
@@ -25,6 +25,17 @@ const MAX_JOINS: usize = 64;
 
 /// Writes a notice as one NDJSON line.
 pub type WriteNotice<'a> = &'a dyn Fn(&mut Vec<u8>, &Label, &Notice, Timestamp);
+
+/// What causes a change of a breaker.
+#[derive(Clone, Copy)]
+pub struct Trigger<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// Writes the records of the change.
+    pub write: WriteNotice<'a>,
+    /// When it happens.
+    pub now: Timestamp,
+}
 
 /// The open state file, with the part of it that is in use.
 pub struct Shared {
@@ -128,27 +139,22 @@ impl Shared {
         })
     }
 
-    /// Adds records to the history, and writes what it says of each into its line. `body` holds the
-    /// lines of `records` in order; the result holds the new lines and the status of each error.
+    /// Adds records to the history, and writes what it says of each into its line. The result holds the new lines and the status of each error.
     ///
     /// # Errors
     /// As [`open`](Self::open); nothing was added then.
-    pub fn take_in(&mut self, (label, records): (&Label, &[Record]), body: &[u8], write_seen: WriteSeen<'_>, now: Timestamp) -> Result<Taken, String> {
+    pub fn take_in(&mut self, new: Incoming, write_seen: WriteSeen, now: Timestamp) -> Result<Taken, String> {
+        let Incoming { label, records, body } = new;
         self.change(now, |ledger, tx| {
             let mut out = Vec::with_capacity(body.len() + 160 * records.len());
             let (mut statuses, mut at) = (Vec::with_capacity(records.len()), 0);
             for record in records {
                 let line = &body[at..at + record.len as usize];
                 at += record.len as usize;
-                let seen = ledger.seen(tx, (label, record), line)?;
+                let seen = ledger.seen(tx, Sighting { label, record, line })?;
                 statuses.push(seen.map(|seen| seen.status));
                 match seen {
-                    Some(seen) => {
-                        let (head, tail) = line.split_at((record.seen_at as usize).min(line.len()));
-                        out.extend_from_slice(head);
-                        write_seen(&mut out, &seen);
-                        out.extend_from_slice(tail);
-                    }
+                    Some(seen) => record.append_with(&mut out, line, |out| write_seen(out, &seen)),
                     None => out.extend_from_slice(line),
                 }
             }
@@ -180,29 +186,23 @@ impl Shared {
         self.ask(|db| breakers::transitions(db, name, limit))
     }
 
-    /// Changes a breaker; an unknown one is created. `trigger` is the id of what causes the
-    /// change. The records of the transitions wait for a `run` on this state to write them.
+    /// Changes a breaker; an unknown one is created. The records of the transitions wait for a `run` on this state to write them.
     ///
     /// # Errors
     /// As [`open`](Self::open); nothing has changed then.
-    pub fn step(
-        &mut self,
-        name: &str,
-        trigger: &str,
-        (write, now): (WriteNotice<'_>, Timestamp),
-        step: &dyn Fn(&mut Breaker) -> Vec<Transition>,
-    ) -> Result<Changed, String> {
+    pub fn step(&mut self, name: &str, trigger: Trigger<'_>, step: &dyn Fn(&mut Breaker) -> Vec<Transition>) -> Result<Changed, String> {
+        let Trigger { id, write, now } = trigger;
         self.change(now, |_, tx| {
             let mut kept = breakers::find(tx.db(), name)?.unwrap_or_else(|| Kept::new(Unit::Run, breakers::label(), now));
             let before = kept.clone();
             let transitions = step(&mut kept.breaker);
             let mut made: Vec<Made> = Vec::new();
-            tell(name, &mut kept, &transitions, trigger, &mut made);
+            tell(name, &mut kept, &transitions, id, &mut made);
             let (mut records, mut opened) = (Vec::new(), None);
             for Made { label, notice, opens, .. } in made {
                 let mut record = Vec::new();
                 write(&mut record, &label, &notice, now);
-                breakers::add_transition(tx.db(), name, (&record, now), true)?;
+                breakers::add_transition(tx.db(), &breakers::Addition { name, body: &record, now, waits: true })?;
                 if opens {
                     opened = Some(record.clone());
                 }
@@ -326,10 +326,18 @@ fn end_of(db: &rusqlite::Connection, sign: Sign) -> Result<Sign, StoreError> {
 }
 
 /// Lines of records, and the history's status of each.
-pub type Taken = (Vec<u8>, Vec<Option<history::Status>>);
+pub type Taken = (Vec<u8>, Vec<Option<Status>>);
 
-/// Writes what the history says into a record.
-pub type WriteSeen<'a> = &'a dyn Fn(&mut Vec<u8>, &history::Seen);
+/// Records to take in, and their lines in the same order.
+#[derive(Clone, Copy)]
+pub struct Incoming<'a> {
+    /// Where they come from.
+    pub label: &'a Label,
+    /// The records.
+    pub records: &'a [Record],
+    /// Their lines.
+    pub body: &'a [u8],
+}
 
 /// Tries until others are done, for at most `patience`; then names them.
 fn retried<T>(folder: &Path, patience: Duration, mut step: impl FnMut() -> Result<T, StoreError>) -> Result<T, String> {
@@ -375,7 +383,7 @@ mod tests {
             weight,
             session,
         };
-        shared.take_in((&Label::default(), &[record]), b"{}\n", &|_, _| {}, at).unwrap();
+        shared.take_in(Incoming { label: &Label::default(), records: &[record], body: b"{}\n" }, |_, _| {}, at).unwrap();
     }
 
     fn counts(shared: &Shared) -> Vec<u64> {

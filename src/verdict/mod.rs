@@ -17,7 +17,7 @@ use crate::core::retry::{TIMED_OUT, UNMATCHED, remedy};
 pub use answer::{asked, headers};
 pub use message::MAX_MESSAGE_CHARS;
 pub use said::{Said, filtered, read, settle};
-pub use wire::{Object, write, write_members};
+pub use wire::{write, write_members, write_retry, write_summary};
 
 /// The message for a line that is no valid result.
 const MALFORMED: &str = "Malformed response";

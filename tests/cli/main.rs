@@ -7,6 +7,7 @@ mod explain;
 #[path = "../support/folder.rs"]
 mod folder;
 mod formats;
+mod keys;
 mod names;
 mod own;
 mod pipes;

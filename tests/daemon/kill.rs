@@ -1,5 +1,5 @@
 //! The real daemon: killed, queried, told to reopen its output, and without inotify. `SIFTD_KILLS=200`
-//! runs the long version; `cargo bench --bench daemon -- kill` runs it on the release build.
+//! runs the long version, `SIFTD_SEED` one that failed; `cargo bench --bench daemon -- kill` runs it on the release build.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -12,9 +12,7 @@ use super::killing::{DEADLINE, Daemon, kill_many, until, until_or};
 #[test]
 fn killed_at_random_moments_it_loses_and_doubles_nothing() {
     let kills = std::env::var("SIFTD_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(12);
-    let seed = u64::from(std::process::id());
-    eprintln!("seed {seed}");
-    let killed = kill_many(kills, seed, "");
+    let killed = kill_many(kills, crate::seed::seed(), "");
     eprintln!("{} errors, {} rotations", killed.errors, killed.rotations);
 }
 

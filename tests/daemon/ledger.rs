@@ -8,11 +8,11 @@ use std::time::Duration;
 use serde_json::Value;
 use siftd::core::breaker::{Breaker, Limits, State, Unit};
 use siftd::core::event::{Hex, Timestamp};
-use siftd::delivery::{Label, Notice};
+use siftd::delivery::{Label, Notice, Status};
 use siftd::sinks::notice;
-use siftd::state::history::{Choice, HOUR_US, Status};
+use siftd::state::history::{Choice, HOUR_US};
 use siftd::state::ledger::Rules;
-use siftd::state::shared::Shared;
+use siftd::state::shared::{Shared, Trigger};
 
 use super::rig::{Rig, SECOND, World};
 use super::support::Rng;
@@ -153,7 +153,7 @@ fn what_others_do_to_the_state_is_seen_and_written() {
     let write = |out: &mut Vec<u8>, label: &Label, notice: &Notice, at| notice::write(out, "host", label, notice, at);
     let now = world.now;
     let fatal = |breaker: &mut Breaker| breaker.failure(&siftd::core::breaker::Failure { fatal: Some(None), ..Default::default() }, &Limits::default(), now);
-    let changed = other.step("task:7", "aa", (&write, now), &fatal).unwrap();
+    let changed = other.step("task:7", Trigger { id: "aa", write: &write, now }, &fatal).unwrap();
     assert!(changed.kept.breaker.state == State::Open && changed.opened.is_some());
     rig.settle(&world);
     rig.settle(&world);

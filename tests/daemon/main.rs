@@ -7,6 +7,7 @@ mod forget;
 mod found;
 mod full;
 mod identity;
+mod keys;
 mod kill;
 mod killing;
 mod ledger;
@@ -14,6 +15,8 @@ mod model;
 mod proof;
 mod restart;
 mod rig;
+#[path = "../support/seed.rs"]
+mod seed;
 mod silence;
 mod sinks;
 #[path = "../support/skip.rs"]

@@ -17,7 +17,7 @@ use siftd::daemon::Writer;
 use siftd::delivery::{Batch, Chunk, Label, Node, SinkMark, Uid, derived_id};
 use siftd::sinks::choose::Choose;
 use siftd::sinks::file::{Options, Output};
-use siftd::sinks::{OutboxReader, Sink, Step, notice};
+use siftd::sinks::{OutboxReader, Sink, Step, notice, record};
 use siftd::sources::discover::{Spec, Start};
 use siftd::sources::follow::{Follower, Job, Known, OwnOutputs, lock};
 use siftd::sources::reader::{Space, Turn};
@@ -198,7 +198,7 @@ impl Rig {
         let write_notice = Arc::new(|out: &mut Vec<u8>, label: &Label, said: &_, at| notice::write(out, "host", label, said, at));
         let mut committer = Committer::new(Some(store), world.rules.clone(), write_notice, &["out".to_owned()]).unwrap();
         if let Some(rules) = world.ledger {
-            committer = committer.with_ledger(rules, |out, seen| notice::seen(out, seen.status.as_str(), seen.count, (seen.first, seen.last)));
+            committer = committer.with_ledger(rules, record::seen);
         }
         let mut spec = Spec::new(world.source, world.start, Duration::from_micros(ROTATE_WAIT as u64)).unwrap();
         for name in &world.include {

@@ -43,6 +43,14 @@ fn a_failure_begins_anew_and_a_success_does_not() {
     assert!(daemon.stderr().contains("was ended by signal 9, starts anew in 10ms"), "{}", daemon.stderr());
 }
 
+/// Fifteen pauses that go on doubling take several minutes.
+#[test]
+fn max_restart_delay_bounds_the_pauses() {
+    let mut daemon = Daemon::started(&source("exit 1", "restart_delay = \"10ms\"\nmax_restart_delay = \"10ms\""));
+    daemon.until("it does not begin anew often enough", || daemon.of_kind("exit").len() > 15);
+    assert_eq!(daemon.stop(), Some(0));
+}
+
 #[test]
 fn status_says_how_a_command_ended_that_is_to_run() {
     let mut daemon = Daemon::started(&source("exit 4", "restart_delay = \"1m\""));

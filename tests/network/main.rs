@@ -9,6 +9,8 @@ mod hostile;
 mod journal;
 mod passed;
 mod rig;
+#[path = "../support/seed.rs"]
+mod seed;
 mod silence;
 #[path = "../support/skip.rs"]
 mod skip;

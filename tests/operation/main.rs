@@ -4,6 +4,7 @@
 
 mod ended;
 mod health;
+mod keys;
 mod lost;
 mod messages;
 mod metrics;

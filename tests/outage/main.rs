@@ -6,6 +6,7 @@ use std::time::Duration;
 
 mod dropping;
 mod grace;
+mod keys;
 #[path = "../daemon/killing.rs"]
 #[allow(dead_code, reason = "the daemon's own tests use all of it")]
 mod killing;
@@ -22,7 +23,7 @@ mod support;
 #[test]
 fn all_arrive_in_order_after_an_outage_of_every_kind_and_two_kills() {
     let folder = tempfile::tempdir().unwrap();
-    let seen = playing::play(folder.path(), 3000, Duration::from_millis(400), Duration::from_secs(120));
+    let seen = playing::play(folder.path(), 3000, Duration::from_millis(400), Duration::from_secs(600));
     assert!(seen.rss_kib < 64 << 10, "{} KiB of memory", seen.rss_kib);
     assert!(seen.http_twice > 0, "what broke off before the answer comes again");
     assert!(seen.tcp_twice < 20_000, "what comes twice has a bound: {}", seen.tcp_twice);

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::killing::{Daemon, until};
+use super::killing::{DEADLINE, Daemon, until};
 
 /// How a peer currently behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +56,11 @@ impl Peer {
     /// Starts a peer that receives batches by POST.
     pub fn http() -> Self {
         Self::start(take_posts)
+    }
+
+    /// The same, for batches that are not compressed; what it receives is whole batches, not lines.
+    pub fn batches() -> Self {
+        Self::start(take_bodies)
     }
 
     fn start(serve: Serve) -> Self {
@@ -155,15 +160,32 @@ fn take_lines(stream: TcpStream, mood: &dyn Fn() -> Mood, lines: &Mutex<Vec<Stri
 }
 
 fn take_posts(stream: TcpStream, mood: &dyn Fn() -> Mood, lines: &Mutex<Vec<String>>) {
+    take_batches(stream, mood, &|body| {
+        let mut text = String::new();
+        flate2::read::GzDecoder::new(body).read_to_string(&mut text).unwrap();
+        lines.lock().unwrap().extend(text.lines().map(str::to_owned));
+    });
+}
+
+fn take_bodies(stream: TcpStream, mood: &dyn Fn() -> Mood, bodies: &Mutex<Vec<String>>) {
+    take_batches(stream, mood, &|body| bodies.lock().unwrap().push(String::from_utf8(body.to_vec()).unwrap()));
+}
+
+fn take_batches(stream: TcpStream, mood: &dyn Fn() -> Mood, take: &dyn Fn(&[u8])) {
     match mood() {
         Mood::Hang => return hold(stream, mood),
         Mood::Reset => return drop((&stream).read(&mut [0; 500])),
         _ => {}
     }
-    stream.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
     let mut reader = BufReader::new(stream);
     let mut errors = 0;
     loop {
+        // A connection that is not used is closed; one in use is read to the end of the batch, however slow the machine.
+        reader.get_ref().set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+        if reader.fill_buf().map_or(true, <[u8]>::is_empty) {
+            return;
+        }
+        reader.get_ref().set_read_timeout(Some(DEADLINE)).unwrap();
         let (mut length, mut line) = (0, String::new());
         while reader.read_line(&mut line).is_ok_and(|count| count > 2) {
             if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
@@ -177,9 +199,7 @@ fn take_posts(stream: TcpStream, mood: &dyn Fn() -> Mood, lines: &Mutex<Vec<Stri
         }
         let now = mood();
         if matches!(now, Mood::Good | Mood::Late) {
-            let mut text = String::new();
-            flate2::read::GzDecoder::new(&body[..]).read_to_string(&mut text).unwrap();
-            lines.lock().unwrap().extend(text.lines().map(str::to_owned));
+            take(&body);
         }
         errors += 1;
         let answer: &[u8] = match now {

@@ -19,7 +19,7 @@ use crate::sinks::human::breaker as words;
 use crate::sinks::notice;
 use crate::sources::clock::now;
 use crate::state::breakers::name_of;
-use crate::state::shared::{Changed, Shared};
+use crate::state::shared::{Changed, Shared, Trigger};
 use crate::state::store::Store;
 use crate::verdict::counts::Fault;
 
@@ -114,7 +114,7 @@ impl Desk {
         let (host, at) = (identity::host(), now());
         let write = |out: &mut Vec<u8>, label: &Label, said: &Notice, at| notice::write(out, &host, label, said, at);
         let trigger = Hex::new(identity::nonce());
-        shared.step(name, &trigger, (&write, at), &|breaker| step(breaker, at)).map_err(Failure)
+        shared.step(name, Trigger { id: &trigger, write: &write, now: at }, &|breaker| step(breaker, at)).map_err(Failure)
     }
 
     pub fn sample(&self, shared: &Shared, breaker: &Breaker) -> Option<String> {

@@ -13,7 +13,7 @@ use crate::core::extract::Origin;
 use crate::core::redact::clean;
 use crate::delivery::{Label, Record, Weight};
 use crate::sources::clock::now;
-use crate::state::shared::Shared;
+use crate::state::shared::{Incoming, Shared};
 use crate::verdict::counts::{self, Fault};
 use crate::verdict::{self, Said};
 
@@ -143,5 +143,5 @@ pub fn remember(shared: &mut Shared, name: &str, all: &[Told]) -> Result<(), Str
     let body: Vec<u8> = new.iter().flat_map(|told| told.line.iter().copied()).collect();
     let label = Label { source: name.to_owned(), kind: "command", ..Label::default() };
     // The resulting lines are not needed.
-    shared.take_in((&label, &records), &body, &|_, _| (), at).map(drop)
+    shared.take_in(Incoming { label: &label, records: &records, body: &body }, |_, _| (), at).map(drop)
 }

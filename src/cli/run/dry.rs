@@ -16,7 +16,7 @@ use crate::sources::content::bytes_at;
 use crate::sources::discover::Spec;
 use crate::sources::follow::{Follower, Known};
 use crate::sources::foreign;
-use crate::sources::open::open;
+use crate::sources::open::{OpenFile, open};
 use crate::state::store::{Store, StoreError};
 
 pub fn run(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
@@ -73,7 +73,7 @@ fn asked(folder: &Path) -> Result<Option<Store>, Failure> {
 
 /// Returns why a file of which nothing has been read would be left out, if it is no log.
 fn left_out(path: &Path, spec: &Spec, read: u64, mode: Mode) -> Option<String> {
-    let (file, ..) = open(path, &spec.trust(path)).ok().filter(|_| read == 0)?;
+    let OpenFile { file, .. } = open(path, &spec.trust(path)).ok().filter(|_| read == 0)?;
     let first = bytes_at(&Bytes::new(file, path), 0, foreign::BLOCK_BYTES).ok()?;
     foreign::left_out(path, &first, mode)
 }

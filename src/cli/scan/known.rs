@@ -10,10 +10,10 @@ use super::super::{Failure, say, setup};
 use crate::config::Config;
 use crate::core::event::{Event, Hex};
 use crate::core::signature::SIG_VERSION;
-use crate::memory::{Memory, PATIENCE};
+use crate::delivery::Status;
+use crate::memory::{Bounds, Memory, PATIENCE};
 use crate::sinks::record::Envelope;
 use crate::sources::input::{self, Watched};
-use crate::state::history::Status;
 
 /// Maximum length of a line in a baseline, in bytes.
 const MAX_LINE: u64 = 16 << 20;
@@ -45,7 +45,7 @@ impl Known {
     /// Returns the records of events with what the history knows of them; `None` if there is no history.
     pub fn records(&self, envelope: &Envelope, events: &[Event]) -> Option<(Vec<u8>, Vec<Option<Status>>)> {
         let memory = self.memory.as_ref().filter(|_| !events.is_empty())?;
-        let taken = memory.records(envelope, events, (self.max_event_bytes, PATIENCE));
+        let taken = memory.records(envelope, events, Bounds { max_event_bytes: self.max_event_bytes, patience: PATIENCE });
         taken
             .inspect_err(|why| {
                 if !self.complained.swap(true, Ordering::Relaxed) {

@@ -131,6 +131,16 @@ struct Reading<'a> {
     flushed: Option<Instant>,
 }
 
+/// What became of a block.
+enum Block {
+    /// It was processed; so many bytes were asked for.
+    Read { room: usize },
+    /// There is none: the input has ended.
+    Last,
+    /// It begins an input that is no log.
+    Foreign,
+}
+
 impl<'a> Reading<'a> {
     fn new(job: &'a Job, index: usize, input: &Input, opened: &Opened, envelope: Envelope) -> Self {
         let uid = match &envelope.path {
@@ -150,34 +160,11 @@ impl<'a> Reading<'a> {
             if !opened.live && self.job.interrupt.caught().is_some() {
                 break;
             }
-            let is_beginning = self.flushed.is_none() && self.stream.counts().bytes < BEGINNING;
-            let space = self.stream.space();
-            let room = space.len().min(wanted);
-            let space = &mut space[..room];
-            let read = if opened.live { input::retried(&mut opened.bytes, &mut *space) } else { input::fill(&mut opened.bytes, &mut *space) };
-            match read {
-                Ok(0) => {
-                    // An empty input is read, too.
-                    self.job.written(self.job.order.begin())?;
-                    break;
-                }
-                Ok(count) if is_beginning => {
-                    let block = space[..count].to_vec();
-                    let is_whole = if opened.live { opened.is_whole(count) } else { count < room };
-                    if std::mem::take(&mut self.is_unseen) {
-                        if !self.accepts(&block, is_whole, opened.live) {
-                            return Ok(Vec::new());
-                        }
-                        self.job.written(self.job.order.begin())?;
-                    }
-                    self.begin(&block, opened.live, totals)?;
-                }
-                Ok(count) => self.stream.advance(count, now(), &mut self.events),
-                Err(error) => {
-                    self.job.trouble(&Trouble::new(self.name(), format!("reading ended early: {error}")));
-                    break;
-                }
-            }
+            let room = match self.block(&mut opened, wanted, totals)? {
+                Block::Read { room } => room,
+                Block::Last => break,
+                Block::Foreign => return Ok(Vec::new()),
+            };
             wanted = if self.events.len() < MANY_EVENTS { wanted.saturating_mul(2) } else { LEAST_BYTES.max(room / 2) };
             self.print(totals)?;
             self.job.progress.step();
@@ -185,12 +172,50 @@ impl<'a> Reading<'a> {
                 self.flush()?;
             }
         }
+        self.end(totals);
+        Ok(self.out)
+    }
+
+    /// Reads the next block, of at most `wanted` bytes, and processes it.
+    fn block(&mut self, opened: &mut Opened, wanted: usize, totals: &mut Totals) -> io::Result<Block> {
+        let is_beginning = self.flushed.is_none() && self.stream.counts().bytes < BEGINNING;
+        let space = self.stream.space();
+        let room = space.len().min(wanted);
+        let space = &mut space[..room];
+        let read = if opened.live { input::retried(&mut opened.bytes, &mut *space) } else { input::fill(&mut opened.bytes, &mut *space) };
+        match read {
+            Ok(0) => {
+                // An empty input is read, too.
+                self.job.written(self.job.order.begin())?;
+                return Ok(Block::Last);
+            }
+            Ok(count) if is_beginning => {
+                let block = space[..count].to_vec();
+                let is_whole = if opened.live { opened.is_whole(count) } else { count < room };
+                if std::mem::take(&mut self.is_unseen) {
+                    if !self.accepts(&block, is_whole, opened.live) {
+                        return Ok(Block::Foreign);
+                    }
+                    self.job.written(self.job.order.begin())?;
+                }
+                self.begin(&block, opened.live, totals)?;
+            }
+            Ok(count) => self.stream.advance(count, now(), &mut self.events),
+            Err(error) => {
+                self.job.trouble(&Trouble::new(self.name(), format!("reading ended early: {error}")));
+                return Ok(Block::Last);
+            }
+        }
+        Ok(Block::Read { room })
+    }
+
+    /// Ends the stream, and says what of it could not be read.
+    fn end(&mut self, totals: &mut Totals) {
         self.stream.finish(now(), &mut self.events);
         self.print(totals)?;
         totals.lines += self.stream.counts().lines;
         unread(&self.stream).for_each(|why| self.job.trouble(&Trouble::new(self.name(), why)));
         bounded(&self.stream).for_each(|why| self.job.tell(&Trouble::new(self.name(), why)));
-        Ok(self.out)
     }
 
     /// What the input is called in messages.

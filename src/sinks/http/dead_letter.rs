@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use super::answer::Refusal;
 use super::batch::Row;
 use crate::core::event::Timestamp;
+use crate::json::Object;
 use crate::sinks::generations::sync_folder;
 use crate::sinks::record::rfc3339;
 
@@ -74,11 +75,10 @@ fn torn_end(file: &mut File, size: u64) -> io::Result<Vec<u8>> {
 }
 
 fn line(out: &mut Vec<u8>, sink: &str, row: &Row, refusal: &Refusal, now: Timestamp) {
-    let text = |text: &str| serde_json::Value::from(text).to_string();
-    let (at, sink, reason) = (rfc3339(now), text(sink), text(&refusal.reason));
-    out.extend(format!("{{\"at\":\"{at}\",\"sink\":{sink},\"status\":{},\"reason\":{reason},\"record\":", refusal.status).bytes());
-    out.extend_from_slice(&row.bytes);
-    out.extend_from_slice(b"}\n");
+    let mut object = Object::new(out);
+    object.member("at", rfc3339(now)).member("sink", sink).member("status", refusal.status);
+    object.member("reason", refusal.reason.as_str()).raw("record", &row.bytes).end();
+    out.push(b'\n');
 }
 
 #[cfg(test)]

@@ -59,9 +59,25 @@ pub fn reset_command(name: &str, flags: &str) -> String {
     shlex::try_quote(name).map_or_else(|_| "NAME".into(), |name| format!("siftd breaker reset {name}{flags}"))
 }
 
-/// Returns one sentence: name, state, reason, the error itself, and what comes next. `flags` as in [`reset_command`].
+/// A breaker that is to be told of.
+#[derive(Clone, Copy)]
+pub struct Telling<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// As in [`reset_command`].
+    pub flags: &'a str,
+    /// The breaker.
+    pub breaker: &'a Breaker,
+    /// Why it is as it is; empty if it never was otherwise.
+    pub why: &'a str,
+    /// The text of the error that counts.
+    pub sample: Option<&'a str>,
+}
+
+/// Returns one sentence: name, state, reason, the error itself, and what comes next.
 #[must_use]
-pub fn sentence((name, flags): (&str, &str), breaker: &Breaker, why: &str, limits: &Limits, sample: Option<&str>) -> String {
+pub fn sentence(telling: &Telling, limits: &Limits) -> String {
+    let Telling { name, flags, breaker, why, sample } = *telling;
     let reset = reset_command(name, flags);
     let (name, reset) = (sanitise(name), sanitise(&reset));
     let error = sample.map_or(String::new(), |sample| format!(" ({})", sanitise(sample)));

@@ -13,7 +13,7 @@ use super::backoff::{Backoff, Random};
 use super::choose::Choose;
 use super::{OutboxReader, Sink, Step};
 use crate::core::event::Timestamp;
-use crate::delivery::SinkMark;
+use crate::delivery::{Chunk, SinkMark};
 use crate::telemetry::metrics;
 use crate::telemetry::metrics::SinkMetrics;
 
@@ -144,25 +144,51 @@ impl Stream {
         io::Error::other(format!("{}: {why}", self.options.target.shown()))
     }
 
+    /// Handles a step while nothing has ended: finishes what was begun, then takes the next records.
     fn open_step(&mut self, outbox: &mut dyn OutboxReader, now: Timestamp, hurry: bool) -> io::Result<Step> {
-        if let Some(link) = &mut self.link {
-            if link.connection.hear()? {
-                if self.is_clear() {
-                    // Nothing is outstanding: the next record makes a new connection.
-                    self.link = None;
-                    return Ok(Step::Done);
-                }
-                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the peer ended the connection"));
-            }
-            if link.rest.is_some() {
-                return link.push(&self.options, &self.counted, now);
-            }
-            if !link.connection.flush()? {
-                link.connection.wait(true, STEP_WAIT);
-            }
+        if let Some(step) = self.tend(now)? {
+            return Ok(step);
         }
         let read = self.link.as_ref().map_or(self.mark.seq, |link| link.read);
         let Some(chunk) = outbox.after(read)? else { return self.rest_step(outbox, now, hurry) };
+        let (bytes, ends) = self.chosen(&chunk, read, now);
+        if bytes.is_empty() && self.is_clear() {
+            self.mark.seq = chunk.last();
+            self.link.iter_mut().for_each(|link| link.read = chunk.last());
+            return Ok(Step::Done);
+        }
+        if self.link.is_none() {
+            self.connect(now)?;
+        }
+        if let Some(link) = &mut self.link {
+            link.take(chunk.last(), bytes, ends, now);
+        }
+        Ok(Step::Done)
+    }
+
+    /// Looks after the connection, if there is one: whether the peer has ended it, and whether something is left to write.
+    /// Returns the result of the step if that was all there is to do.
+    fn tend(&mut self, now: Timestamp) -> io::Result<Option<Step>> {
+        let Some(link) = &mut self.link else { return Ok(None) };
+        if link.connection.hear()? {
+            if self.is_clear() {
+                // Nothing is outstanding: the next record makes a new connection.
+                self.link = None;
+                return Ok(Some(Step::Done));
+            }
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the peer ended the connection"));
+        }
+        if link.rest.is_some() {
+            return link.push(&self.options, &self.counted, now).map(Some);
+        }
+        if !link.connection.flush()? {
+            link.connection.wait(true, STEP_WAIT);
+        }
+        Ok(None)
+    }
+
+    /// Returns the bytes of the chosen records after number `read`, and where each record ends.
+    fn chosen(&self, chunk: &Chunk, read: u64, now: Timestamp) -> (Vec<u8>, VecDeque<End>) {
         let (mut bytes, mut ends): (Vec<u8>, VecDeque<End>) = Default::default();
         let from = self.link.as_ref().map_or(0, |link| link.written);
         for (number, head, record) in chunk.after(read) {
@@ -174,24 +200,7 @@ impl Stream {
                 None => ends.push_back(End { number, at, when: now }),
             }
         }
-        if bytes.is_empty() && self.is_clear() {
-            self.mark.seq = chunk.last();
-            self.link.iter_mut().for_each(|link| link.read = chunk.last());
-            return Ok(Step::Done);
-        }
-        if self.link.is_none() {
-            self.connect(now)?;
-        }
-        if let Some(link) = &mut self.link {
-            link.read = chunk.last();
-            if link.ends.back().is_some_and(|last| ends.front().is_some_and(|first| first.at == last.at)) {
-                link.ends.pop_back();
-            }
-            link.ends.append(&mut ends);
-            link.rest = Some(Rest { bytes, at: 0 });
-            link.took_at = now;
-        }
-        Ok(Step::Done)
+        (bytes, ends)
     }
 
     /// Handles a step with nothing to write.
@@ -246,6 +255,17 @@ impl Stream {
 }
 
 impl Link {
+    /// Takes over records up to number `last`, to be written from now on.
+    fn take(&mut self, last: u64, bytes: Vec<u8>, mut ends: VecDeque<End>, now: Timestamp) {
+        self.read = last;
+        if self.ends.back().is_some_and(|last| ends.front().is_some_and(|first| first.at == last.at)) {
+            self.ends.pop_back();
+        }
+        self.ends.append(&mut ends);
+        self.rest = Some(Rest { bytes, at: 0 });
+        self.took_at = now;
+    }
+
     /// Continues writing.
     fn push(&mut self, options: &Options, counted: &SinkMetrics, now: Timestamp) -> io::Result<Step> {
         let Some(rest) = &mut self.rest else { return Ok(Step::Done) };

@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::codec::FramedRead;
 
+use super::child::Ended;
 use super::{Program, Runs, finish, not_started};
 use crate::config::{SourceConfig, SourceKind, StartAt};
 use crate::core::event::Timestamp;
@@ -64,49 +65,14 @@ impl Journal {
     pub async fn run(self, mut served: Served) {
         let label = Label { kind: SourceKind::Command.as_str(), argv: self.program.shown.clone(), ..served.label() };
         let own = served.intake.open(label.clone(), Reading::default());
-        let cursors = match &self.known {
-            Some((uid, mark)) => Cursors::resume(*uid, mark),
-            None => {
-                let stopped = &mut served.clone();
-                let first = tokio::select! {
-                    first = self.first(&served) => first,
-                    // Nothing was read and no position is known: the next start asks again.
-                    () = stopped.stopped() => return own.end(),
-                };
-                Cursors::new((self.nonce)(), first)
-            }
-        };
+        let Some(cursors) = self.cursors(&served).await else { return own.end() };
         let mut cursor = cursors.cursor().to_owned();
         let flow = served.intake.resume(label, cursors);
         // Record right away where reading began.
         flow.cursor(cursor.clone());
         let mut runs = Runs::new(&served.config);
         loop {
-            let (turned, stops) = watch::channel(false);
-            let (moved, at) = watch::channel(cursor.clone());
-            let mut outputs = JoinSet::new();
-            let ended = match self.program.with(&arguments(&cursor)).start() {
-                Ok(mut child) => {
-                    for (io, output) in child.take_outputs() {
-                        match io {
-                            Io::Stdout => {
-                                let entries = Entries { flow: flow.clone(), counted: served.counted.clone(), moved: moved.clone() };
-                                outputs.spawn(entries.read(output, stops.clone()));
-                            }
-                            Io::Stderr => {
-                                let flow = served.intake.open(Label { io: Some(io), ..(*own.label).clone() }, Reading::default());
-                                outputs.spawn(super::read(output, flow, stops.clone()));
-                            }
-                        }
-                    }
-                    let ended = child.wait(&mut served).await;
-                    // Entries that were not read are read by the next run, behind the cursor.
-                    finish(&child, outputs, &turned, &mut served).await;
-                    ended
-                }
-                Err(error) => not_started(&served, &error),
-            };
-            cursor.clone_from(&at.borrow());
+            let ended = self.follow(&flow, &mut cursor, &mut served).await;
             let goes_on = runs.ended(&own, &ended, &served);
             let Some(pause) = goes_on else { break };
             tokio::select! {
@@ -116,6 +82,48 @@ impl Journal {
         }
         flow.end();
         own.end();
+    }
+
+    /// Returns where reading begins; `None` if the source is to end before that is known.
+    async fn cursors(&self, served: &Served) -> Option<Cursors> {
+        if let Some((uid, mark)) = &self.known {
+            return Some(Cursors::resume(*uid, mark));
+        }
+        let stopped = &mut served.clone();
+        let first = tokio::select! {
+            first = self.first(served) => first,
+            // Nothing was read and no position is known: the next start asks again.
+            () = stopped.stopped() => return None,
+        };
+        Some(Cursors::new((self.nonce)(), first))
+    }
+
+    /// Reads what `journalctl` prints behind `cursor` until it ends, and moves `cursor` behind what was read.
+    async fn follow(&self, flow: &Arc<Flow>, cursor: &mut String, served: &mut Served) -> Ended {
+        let mut child = match self.program.with(&arguments(cursor)).start() {
+            Ok(child) => child,
+            Err(error) => return not_started(served, &error),
+        };
+        let (turned, stops) = watch::channel(false);
+        let (moved, at) = watch::channel(cursor.clone());
+        let mut outputs = JoinSet::new();
+        for (io, output) in child.take_outputs() {
+            match io {
+                Io::Stdout => {
+                    let entries = Entries { flow: flow.clone(), counted: served.counted.clone(), moved: moved.clone() };
+                    outputs.spawn(entries.read(output, stops.clone()));
+                }
+                Io::Stderr => {
+                    let flow = served.intake.open(Label { io: Some(io), ..(*flow.label).clone() }, Reading::default());
+                    outputs.spawn(super::read(output, flow, stops.clone()));
+                }
+            }
+        }
+        let ended = child.wait(served).await;
+        // Entries that were not read are read by the next run, behind the cursor.
+        finish(&child, outputs, &turned, served).await;
+        cursor.clone_from(&at.borrow());
+        ended
     }
 
     /// Returns the cursor of the newest entry if reading begins at the end, and an empty one for the beginning.

@@ -18,7 +18,7 @@ use super::flow::{Flow, Reading};
 use super::socket::Served;
 use crate::config::{Restart, SourceConfig, SourceKind};
 use crate::core::event::Timestamp;
-use crate::delivery::{Label, Missed, Notice, Why, derived_id};
+use crate::delivery::{Exit, Label, Missed, Notice, Why, derived_id};
 use crate::sources::clock::now;
 use crate::words::Io;
 
@@ -146,25 +146,31 @@ impl Runs {
         own.notice(Notice::Gap { id, why, missed: Missed::Unknown, from: since, to: now() });
     }
 
+    /// Returns the record of how the run that has just ended went.
+    fn exit(&self, own: &Arc<Flow>, ended: &Ended) -> Notice {
+        let outcome = match (ended.was_stopped, ended.code) {
+            (true, _) => "stopped",
+            (false, Some(0)) => "success",
+            (false, _) => "failure",
+        };
+        let exit = Exit {
+            code: ended.code.map(i64::from),
+            signal: ended.signal,
+            duration_ms: Some(u64::try_from(ended.ran.as_millis()).unwrap_or(u64::MAX)),
+            outcome,
+            attempts: self.count,
+            judged: None,
+        };
+        Notice::Exit { id: derived_id("exit", &[&own.uid, &self.count.to_be_bytes()]), exit }
+    }
+
     /// Reports how a run ended; returns the pause before the next run, or `None` if there is none.
     fn ended(&mut self, own: &Arc<Flow>, ended: &Ended, served: &Served) -> Option<Duration> {
         self.count += 1;
         let is_success = ended.code == Some(0);
-        let outcome = match (ended.was_stopped, is_success) {
-            (true, _) => "stopped",
-            (false, true) => "success",
-            (false, false) => "failure",
-        };
         // That `journalctl` ends together with siftd is not worth a record.
         if !(ended.was_stopped && served.config.kind == SourceKind::Journald) {
-            own.notice(Notice::Exit {
-                id: derived_id("exit", &[&own.uid, &self.count.to_be_bytes()]),
-                code: ended.code,
-                signal: ended.signal,
-                duration_ms: u64::try_from(ended.ran.as_millis()).unwrap_or(u64::MAX),
-                outcome,
-                attempts: self.count,
-            });
+            own.notice(self.exit(own, ended));
         }
         let goes_on = !ended.was_stopped
             && match self.restart {

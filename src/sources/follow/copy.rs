@@ -7,9 +7,10 @@ use std::path::Path;
 use super::moved::Stranger;
 use super::{FileId, Followed, Follower};
 use crate::core::event::Timestamp;
-use crate::delivery::{Content, Mark, Node, Uid};
+use crate::delivery::{Content, Mark, Uid};
+use crate::sources::content;
+use crate::sources::open::{self, OpenFile};
 use crate::sources::reader::is_related;
-use crate::sources::{content, open};
 
 /// Minimum bytes of content that prove that a file was known by another name.
 const MIN_COPY_BYTES: u64 = 256;
@@ -43,7 +44,7 @@ enum Copy {
 impl Follower {
     /// Returns the new file, unless it is, or may be, a copy of a followed one.
     pub(super) fn unless_copy(&mut self, stranger: Stranger, now: Timestamp) -> Option<Stranger> {
-        let node = stranger.opened.1;
+        let node = stranger.opened.node;
         if self.index.by_node.contains_key(&(node.dev, node.ino)) {
             return Some(stranger);
         }
@@ -56,7 +57,8 @@ impl Follower {
     }
 
     /// Checks whether a new file is a copy of a followed one, or is becoming one: while it is equal to the beginning of that file, it holds nothing new.
-    fn judge_copy(&mut self, index: usize, path: &Path, (file, _, size): &(File, Node, u64), now: Timestamp) -> Copy {
+    fn judge_copy(&mut self, index: usize, path: &Path, opened: &OpenFile, now: Timestamp) -> Copy {
+        let OpenFile { file, size, .. } = opened;
         let is_young = |held: &Held| now.0 - held.since.0 < MAX_EMPTY_US;
         if *size == 0
             && let Some(held) = self.held.get(path)
@@ -77,7 +79,7 @@ impl Follower {
             let of_it = held.filter(|held| held.uid == live.uid);
             // Nothing is known of the original yet; its first turn, or its first one since it was cut, may read what the copy holds.
             let is_under_way = live.mark.read == 0 && self.turns.is_running(id) && of_it.is_none_or(|held| is_young(&held));
-            let found = if is_under_way { Some(of_it.map_or(0, |held| held.equal)) } else { self.copied(index, live, (file, *size), of_it) };
+            let found = if is_under_way { Some(of_it.map_or(0, |held| held.equal)) } else { self.copied(index, live, opened, of_it) };
             if let Some(equal) = found {
                 let since = of_it.map_or(now, |held| held.since);
                 self.held.insert(path.to_owned(), Held { uid: live.uid, generation: live.mark.generation, equal, since });
@@ -98,7 +100,8 @@ impl Follower {
     }
 
     /// Returns how many bytes of a new file are equal to a followed one's, if it may be an unfinished copy of that.
-    fn copied(&self, index: usize, live: &Followed, (file, size): (&File, u64), held: Option<Held>) -> Option<u64> {
+    fn copied(&self, index: usize, live: &Followed, opened: &OpenFile, held: Option<Held>) -> Option<u64> {
+        let (file, size) = (&opened.file, opened.size);
         if size == 0 {
             return Some(0);
         }
@@ -107,7 +110,7 @@ impl Follower {
         if is_unread && held.is_none() && !self.start.begun {
             return None;
         }
-        let (other, _, length) = open::open(&live.names.path, &self.specs[index].trust(&live.names.path)).ok()?;
+        let OpenFile { file: other, size: length, .. } = open::open(&live.names.path, &self.specs[index].trust(&live.names.path)).ok()?;
         if size <= length && content::is_prefix(file, &other, size).unwrap_or_default() {
             // If the original is cut before anything of it is read, the copy is all that is left, so it proves nothing yet.
             return Some(if is_unread { 0 } else { size });

@@ -1,6 +1,5 @@
 //! A new path: which file it leads to, and whether that file is known.
 
-use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -12,8 +11,16 @@ use crate::core::event::Timestamp;
 use crate::delivery::{Label, Mark, Node, Uid, derived_id};
 use crate::sources::content;
 use crate::sources::discover::is_packed;
-use crate::sources::open::{self, look};
+use crate::sources::open::{self, OpenFile, look};
 use crate::sources::reader::{self, Reader};
+
+/// A file that is followed from now on, with its stream.
+pub(super) struct Begun {
+    pub label: Arc<Label>,
+    pub uid: Uid,
+    pub mark: Mark,
+    pub reader: Reader,
+}
 
 impl Follower {
     pub(super) fn meet(&mut self, index: usize, path: &Path, now: Timestamp, strangers: Option<&mut Vec<Stranger>>) {
@@ -62,16 +69,16 @@ impl Follower {
         self.own_outputs.contains(node)
     }
 
-    pub(super) fn accept(&mut self, index: usize, path: &Path, opened: (File, Node, u64), now: Timestamp, strangers: Option<&mut Vec<Stranger>>) {
-        let key = (opened.1.dev, opened.1.ino);
-        if self.is_own(&opened.1) {
+    pub(super) fn accept(&mut self, index: usize, path: &Path, opened: OpenFile, now: Timestamp, strangers: Option<&mut Vec<Stranger>>) {
+        let key = (opened.node.dev, opened.node.ino);
+        if self.is_own(&opened.node) {
             if self.specs[index].is_literal(path) {
                 self.trouble(index, path, "is siftd's own output");
             }
             return;
         }
         if let Some(&id) = self.index.by_node.get(&key) {
-            if self.files.get(&id).is_some_and(|file| file.node.is(&opened.1)) {
+            if self.files.get(&id).is_some_and(|file| file.node.is(&opened.node)) {
                 return self.met_again(id, index, path, now);
             }
             // The resting file is gone, and its inode has been reused.
@@ -81,7 +88,7 @@ impl Follower {
             }
         }
         if let Some(row) = self.known_in_inode(index, &opened) {
-            return self.resume(index, path, row, opened.1, now);
+            return self.resume(index, path, row, opened.node, now);
         }
         match self.renew(index, path, &opened, now) {
             GoesOn::Yes | GoesOn::Perhaps => return,
@@ -98,7 +105,8 @@ impl Follower {
     }
 
     /// Returns what is known of the file by its inode: it is the same file, or was rewritten in place.
-    fn known_in_inode(&self, index: usize, (file, new, size): &(File, Node, u64)) -> Option<Known> {
+    fn known_in_inode(&self, index: usize, opened: &OpenFile) -> Option<Known> {
+        let OpenFile { file, node: new, size } = opened;
         let same_inode = self.known.with_inode(&self.specs[index].name, new.ino);
         // Of the files that had this inode, the newest had it last.
         let row = same_inode.max_by_key(|known| (known.mark.node.born == new.born, known.mark.generation))?;
@@ -153,7 +161,7 @@ impl Follower {
         let mark = Mark { node, path: met_as.clone(), ..row.mark };
         let label = reader::label(&spec.name, spec.shown(path));
         let reader = Reader::resume(self.engine.clone(), row.uid, path.to_owned(), spec.trust(path), mark.clone());
-        let id = self.add(index, path, (label, row.uid, mark), reader, now);
+        let id = self.add(index, path, Begun { label, uid: row.uid, mark, reader }, now);
         if let Some(file) = self.files.get_mut(&id) {
             file.names.met_as = met_as;
         }
@@ -163,7 +171,7 @@ impl Follower {
     pub(super) fn begin(&mut self, stranger: Stranger, start: u64, now: Timestamp) {
         let Stranger { spec: index, path, opened } = stranger;
         let spec = &self.specs[index];
-        let node = opened.1;
+        let node = opened.node;
         let mut uid = (self.id_of)(&spec.name, node);
         // Without a birth time, a reused inode would get the same identity.
         while self.known.get(&uid).is_some() || self.files.values().any(|file| file.uid == uid) {
@@ -174,10 +182,11 @@ impl Follower {
         let label = reader::label(&spec.name, spec.shown(&path));
         let reader = Reader::new(self.engine.clone(), uid, path.clone(), spec.trust(&path), opened, start);
         let mark = reader.mark();
-        self.add(index, &path, (label, uid, mark), reader, now);
+        self.add(index, &path, Begun { label, uid, mark, reader }, now);
     }
 
-    pub(super) fn add(&mut self, spec: usize, path: &Path, (label, uid, mark): (Arc<Label>, Uid, Mark), reader: Reader, now: Timestamp) -> FileId {
+    pub(super) fn add(&mut self, spec: usize, path: &Path, begun: Begun, now: Timestamp) -> FileId {
+        let Begun { label, uid, mark, reader } = begun;
         let id = self.index.next_id;
         self.index.next_id += 1;
         self.index.by_node.insert((mark.node.dev, mark.node.ino), id);

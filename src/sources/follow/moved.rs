@@ -1,25 +1,25 @@
 //! Files that are not known by their inode: moved here from elsewhere, rotated while siftd did not look, or new.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::evidence::{Heads, find_anywhere, trust_beside};
 use super::leave::{is_settled, lost};
+use super::meet::Begun;
 use super::{FileId, Follower, Known, lock};
 use crate::core::event::Timestamp;
 use crate::delivery::{Mark, Node, Uid};
 use crate::sources::bytes::Bytes;
 use crate::sources::content;
 use crate::sources::discover::{Start, is_packed};
-use crate::sources::open::{self, Seen, look};
+use crate::sources::open::{self, OpenFile, Seen, look};
 use crate::sources::reader::{Folders, MIN_MOVED_BYTES, Reader};
 
 /// A file that is not known by its inode.
 pub(super) struct Stranger {
     pub spec: usize,
     pub path: PathBuf,
-    pub opened: (File, Node, u64),
+    pub opened: OpenFile,
 }
 
 impl Follower {
@@ -28,7 +28,7 @@ impl Follower {
         let mut matches: Vec<(usize, Uid)> = Vec::new();
         for (number, stranger) in strangers.iter().enumerate() {
             let source = &self.specs[stranger.spec].name;
-            let (file, _, size) = &stranger.opened;
+            let OpenFile { file, size, .. } = &stranger.opened;
             let mut heads = Heads::default();
             for row in self.known.of_source(source).filter(|row| row.mark.read >= MIN_MOVED_BYTES && row.mark.read <= *size) {
                 // Many files may be known and gone: search the folder last.
@@ -41,15 +41,15 @@ impl Follower {
         for (number, stranger) in strangers.into_iter().enumerate() {
             let mut own = matches.iter().filter(|(other, _)| *other == number);
             let row = own.next().filter(|(_, uid)| own.next().is_none() && matches.iter().filter(|(_, other)| other == uid).count() == 1);
-            if let Some(&id) = self.index.by_node.get(&(stranger.opened.1.dev, stranger.opened.1.ino)) {
+            if let Some(&id) = self.index.by_node.get(&(stranger.opened.node.dev, stranger.opened.node.ino)) {
                 self.met_again(id, stranger.spec, &stranger.path, now);
                 continue;
             }
             match row.and_then(|(_, uid)| self.known.get(uid).cloned()) {
-                Some(row) => self.resume(stranger.spec, &stranger.path, row, stranger.opened.1, now),
+                Some(row) => self.resume(stranger.spec, &stranger.path, row, stranger.opened.node, now),
                 None => {
                     let at_end = !self.start.begun && self.start.first[stranger.spec] && self.specs[stranger.spec].start == Start::End;
-                    let start = if at_end { stranger.opened.2 } else { 0 };
+                    let start = if at_end { stranger.opened.size } else { 0 };
                     self.begin(stranger, start, now);
                 }
             }
@@ -69,7 +69,7 @@ impl Follower {
             if self.index.by_node.contains_key(&(node.dev, node.ino)) || !self.may_go_on(&row.mark, &path, size) {
                 continue;
             }
-            let is_same = |(file, ..): (File, Node, u64)| content::is_same(&Bytes::new(file, &path), row.mark.content()).unwrap_or_default();
+            let is_same = |opened: OpenFile| content::is_same(&Bytes::new(opened.file, &path), row.mark.content()).unwrap_or_default();
             if !open::open(&path, &trust_beside(&path)).is_ok_and(is_same) {
                 continue;
             }
@@ -92,7 +92,7 @@ impl Follower {
         let size = if is_packed(path) { 0 } else { row.mark.size };
         let mark = Mark { node, path: known_as, size, ..row.mark };
         let reader = Reader::resume(self.engine.clone(), row.uid, path.to_owned(), trust_beside(path), mark.clone());
-        let id = self.add(index, path, (Arc::new(row.label), row.uid, mark), reader, now);
+        let id = self.add(index, path, Begun { label: Arc::new(row.label), uid: row.uid, mark, reader }, now);
         self.outlive(id, met_as, now);
     }
 

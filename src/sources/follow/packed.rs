@@ -17,7 +17,7 @@ use crate::delivery::{Content, Mark, Node};
 use crate::sources::bytes::{Bytes, ReadAt};
 use crate::sources::content::{is_prefix, is_same};
 use crate::sources::discover::{Start, is_packed};
-use crate::sources::open::{self, Seen, look};
+use crate::sources::open::{self, OpenFile, Seen, look};
 use crate::sources::reader::{Folders, is_related};
 
 /// Minimum bytes of content that prove that a file is another one's older generation, unless they are all its content.
@@ -45,25 +45,25 @@ impl Follower {
         // It may still be being written: half of it proves nothing.
         let wait = spec.rotate_wait.as_nanos() as i128;
         let age = look(path).map_or(0, |seen| i128::from(now.0) * 1000 - seen.written);
-        if self.is_own(&opened.1) || (0..wait).contains(&age) {
+        if self.is_own(&opened.node) || (0..wait).contains(&age) {
             return;
         }
-        if let Some(&id) = self.index.by_node.get(&(opened.1.dev, opened.1.ino)) {
+        if let Some(&id) = self.index.by_node.get(&(opened.node.dev, opened.node.ino)) {
             return self.met_again(id, index, path, now);
         }
-        let (node, size) = (opened.1, opened.2);
+        let OpenFile { file, node, size } = opened;
         let same = self.known.with_inode(&spec.name, node.ino).find(|known| (Node { dev: node.dev, ..known.mark.node }).is(&node)).cloned();
         if let Some(row) = same {
             return self.resume(index, path, row, node, now);
         }
-        let bytes = Bytes::new(opened.0, path);
+        let bytes = Bytes::new(file, path);
         let holds = self.holds(index, path, &bytes);
-        let (file, ..) = match open::open(path, &self.specs[index].trust(path)) {
-            Ok(again) if again.1 == node => again,
+        let file = match open::open(path, &self.specs[index].trust(path)) {
+            Ok(again) if again.node == node => again.file,
             _ => return,
         };
         let is_first = !self.start.begun && self.start.first[index] && self.specs[index].start == Start::End;
-        let stranger = Stranger { spec: index, path: path.to_owned(), opened: (file, node, size) };
+        let stranger = Stranger { spec: index, path: path.to_owned(), opened: OpenFile { file, node, size } };
         match holds {
             Holds::Rest(mut row) => {
                 row.mark.size = 0;
@@ -110,7 +110,7 @@ impl Follower {
     fn read_packed_rest(&mut self, path: &Path, rows: &[Known], now: Timestamp) {
         let is_source_of = |name: &str| rows.iter().any(|row| row.label.source == name);
         for index in (0..self.specs.len()).filter(|index| is_source_of(&self.specs[*index].name)).collect::<Vec<_>>() {
-            let (file, node, _) = match open::open(path, &trust_beside(path)) {
+            let OpenFile { file, node, .. } = match open::open(path, &trust_beside(path)) {
                 Ok(opened) => opened,
                 Err(error) => return self.warn(index, path, &format!("may hold what was rotated away unread, and cannot be read: {error}")),
             };
@@ -153,8 +153,8 @@ impl Follower {
     /// Whether its whole content, `length` bytes, is the beginning of a file that was read and has grown since.
     fn is_beginning(&self, index: usize, bytes: &Bytes, live: &Mark, length: Option<u64>) -> bool {
         let Some(length) = length.filter(|length| (MIN_PROOF_BYTES..=live.read).contains(length)) else { return false };
-        let opened = open::open(&live.path, &self.specs[index].trust(&live.path)).ok().filter(|(_, node, _)| node.is(&live.node));
-        opened.is_some_and(|(file, ..)| is_prefix(&file, bytes, length).unwrap_or_default())
+        let opened = open::open(&live.path, &self.specs[index].trust(&live.path)).ok().filter(|opened| opened.node.is(&live.node));
+        opened.is_some_and(|opened| is_prefix(&opened.file, bytes, length).unwrap_or_default())
     }
 }
 

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +13,7 @@ use crate::core::event::Timestamp;
 use crate::delivery::{Node, Uid, is_generation};
 use crate::sources::content;
 use crate::sources::discover::is_packed;
-use crate::sources::open::{self, Seen, look};
+use crate::sources::open::{self, OpenFile, Seen, look};
 
 /// Minimum digits of a date.
 const DATE_DIGITS: usize = 8;
@@ -93,11 +92,11 @@ impl Follower {
     }
 
     /// Whether a file begins with all that was read of another one: it was copied or moved from that.
-    fn holds_read(&self, spec: usize, (file, _, size): &(File, Node, u64)) -> bool {
+    fn holds_read(&self, spec: usize, opened: &OpenFile) -> bool {
         let followed = self.files.values().filter(|file| file.spec == spec).map(|file| &file.mark);
         let marks = followed.chain(self.known.of_source(&self.specs[spec].name).map(|known| &known.mark));
-        let mut read = marks.flat_map(|mark| [Some(mark.content()), mark.previous]).flatten().filter(|old| old.read > 0 && old.read <= *size);
-        read.any(|old| content::is_same(file, old).unwrap_or_default())
+        let mut read = marks.flat_map(|mark| [Some(mark.content()), mark.previous]).flatten().filter(|old| old.read > 0 && old.read <= opened.size);
+        read.any(|old| content::is_same(&opened.file, old).unwrap_or_default())
     }
 
     fn read_passed(&mut self, path: &Path, spec: usize, other: PathBuf, now: Timestamp) {
@@ -106,7 +105,7 @@ impl Follower {
             Err(error) => return self.warn(spec, &other, &format!("was rotated away while siftd did not run, and cannot be read: {error}")),
         };
         // It may be a copy of the file that has the name now.
-        let is_copy_of = |(now, _, length): (File, Node, u64)| opened.2 <= length && content::is_prefix(&opened.0, &now, opened.2).unwrap_or_default();
+        let is_copy_of = |now: OpenFile| opened.size <= now.size && content::is_prefix(&opened.file, &now.file, opened.size).unwrap_or_default();
         if self.holds_read(spec, &opened) || open::open(path, &self.specs[spec].trust(path)).is_ok_and(is_copy_of) {
             return;
         }

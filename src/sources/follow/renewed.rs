@@ -1,11 +1,10 @@
 //! A followed file whose name now leads to a younger file that holds all of it: the file was moved here, or written anew, while it was followed.
 
-use std::fs::File;
 use std::path::Path;
 
 use super::{Activity, FileId, Followed, Follower};
 use crate::core::event::Timestamp;
-use crate::delivery::Node;
+use crate::sources::open::OpenFile;
 use crate::sources::reader::find_inode;
 
 /// Whether a new file continues the one that had its name.
@@ -19,7 +18,7 @@ pub(super) enum GoesOn {
 
 impl Follower {
     /// Checks whether a new file under this name continues the file that had it; if so, that file is followed in the new one.
-    pub(super) fn renew(&mut self, index: usize, path: &Path, opened: &(File, Node, u64), now: Timestamp) -> GoesOn {
+    pub(super) fn renew(&mut self, index: usize, path: &Path, opened: &OpenFile, now: Timestamp) -> GoesOn {
         let has_lost_it = |file: &Followed| file.spec == index && file.names.path == path && file.life.retired.is_some() && !file.life.is_last;
         // A file that has lost its name stays active.
         let lost = self.active.iter().copied().filter(|id| self.files.get(id).is_some_and(has_lost_it)).collect::<Vec<_>>();
@@ -30,7 +29,7 @@ impl Follower {
             file.errands.is_awaited = true;
             return goes_on;
         }
-        let node = opened.1;
+        let node = opened.node;
         self.descriptors.open -= usize::from(std::mem::take(&mut file.reader.is_open));
         self.index.by_node.remove(&(file.node.dev, file.node.ino));
         self.index.by_node.insert((node.dev, node.ino), id);
@@ -42,19 +41,19 @@ impl Follower {
     }
 
     /// Checks whether one file continues in another; if so, its reader continues there.
-    fn goes_on_in(&self, id: FileId, (new, node, size): &(File, Node, u64)) -> GoesOn {
+    fn goes_on_in(&self, id: FileId, new: &OpenFile) -> GoesOn {
         let Some(file) = self.files.get(&id) else { return GoesOn::No };
         match file.reader.shared.try_lock() {
-            Ok(reader) if !reader.goes_on_in(new, *size) => GoesOn::No,
+            Ok(reader) if !reader.goes_on_in(&new.file, new.size) => GoesOn::No,
             Ok(mut reader) => {
-                reader.renew(*node);
+                reader.renew(new.node);
                 GoesOn::Yes
             }
             // A file that was only renamed is not continued, nor is a file in a shorter one. The new
             // file is then followed at once, because it may lose its name before the turn is over.
             Err(_) => {
                 let has_name = || file.names.path.parent().is_some_and(|folder| find_inode(folder, file.node).is_some());
-                if file.mark.size < *size && !has_name() { GoesOn::Perhaps } else { GoesOn::No }
+                if file.mark.size < new.size && !has_name() { GoesOn::Perhaps } else { GoesOn::No }
             }
         }
     }

@@ -3,7 +3,6 @@
 //! from which it continues. It opens and reads, and decides nothing about names. `read` does one turn's reading, `rewritten`
 //! handles replaced content, `count` skips what is not to be read, and `unfinished` handles a last line without an end.
 
-use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -11,7 +10,7 @@ use std::sync::Arc;
 
 use super::bytes::Bytes;
 use super::content::Head;
-use super::open::Trust;
+use super::open::{OpenFile, Trust};
 use crate::core::assemble::Facts;
 use crate::core::engine::Engine;
 use crate::core::event::{Event, Timestamp};
@@ -120,7 +119,8 @@ pub struct Reader {
 impl Reader {
     /// Begins a file that was never read and has just been opened; reading begins at `start`.
     #[must_use]
-    pub fn new(engine: Arc<Engine>, uid: Uid, path: PathBuf, trust: Trust, (file, node, size): (File, Node, u64), start: u64) -> Self {
+    pub fn new(engine: Arc<Engine>, uid: Uid, path: PathBuf, trust: Trust, opened: OpenFile, start: u64) -> Self {
+        let OpenFile { file, node, size } = opened;
         let facts = Facts::plain(0);
         let file = Bytes::new(file, &path);
         // A compressed file is read completely or not at all; its size is known once it was read.

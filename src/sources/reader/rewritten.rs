@@ -11,7 +11,7 @@ use crate::core::event::Timestamp;
 use crate::delivery::{Mark, Missed, Notice, Why, derived_id};
 use crate::sources::bytes::ReadAt;
 use crate::sources::content::{self, push_tail};
-use crate::sources::open::{self, Trust};
+use crate::sources::open::{self, OpenFile, Trust};
 
 impl Reader {
     /// Handles content that was replaced: looks for the rest of the old content in a copy.
@@ -97,7 +97,7 @@ impl Reader {
                 continue;
             }
             let within = folder.canonicalize().into_iter().collect();
-            let Ok((file, ..)) = open::open(&entry.path(), &Trust::Matched { link: false, within }) else { continue };
+            let Ok(OpenFile { file, .. }) = open::open(&entry.path(), &Trust::Matched { link: false, within }) else { continue };
             if content::is_same(&file, mark.content()).is_ok_and(|same| same) {
                 found = Some((file, meta.mtime()));
             }

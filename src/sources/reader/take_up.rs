@@ -13,7 +13,7 @@ use crate::core::extract::Origin;
 use crate::core::pipeline::{BEFORE_BYTES, Stream};
 use crate::sources::bytes::{Bytes, ReadAt};
 use crate::sources::content::{self, HEAD_BYTES, Head, bytes_at, push_tail};
-use crate::sources::open::{self, Trust};
+use crate::sources::open::{self, OpenFile, Trust};
 
 impl Reader {
     /// Makes sure that there are a descriptor and an attached stream.
@@ -47,13 +47,14 @@ impl Reader {
     }
 
     pub(super) fn open_again(&self) -> io::Result<(File, u64)> {
-        if let Ok((file, node, size)) = open::open(&self.path, &self.trust)
+        if let Ok(OpenFile { file, node, size }) = open::open(&self.path, &self.trust)
             && node.is(&self.node)
         {
             return Ok((file, size));
         }
         let moved = find_inode(self.path.parent().unwrap_or(Path::new("/")), self.node).ok_or(io::ErrorKind::NotFound)?;
-        let (file, node, size) = open::open(&moved, &Trust::Matched { link: false, within: moved.parent().map(Path::to_owned).into_iter().collect() })?;
+        let OpenFile { file, node, size } =
+            open::open(&moved, &Trust::Matched { link: false, within: moved.parent().map(Path::to_owned).into_iter().collect() })?;
         if node.is(&self.node) { Ok((file, size)) } else { Err(io::ErrorKind::NotFound.into()) }
     }
 

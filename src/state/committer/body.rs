@@ -1,11 +1,10 @@
 //! Records on their way into the outbox: what a transaction adds, in order, in chunks of a convenient size.
 
-use super::{WriteNotice, WriteSeen};
+use super::WriteNotice;
 use crate::core::event::{Category, Severity, Timestamp};
-use crate::delivery::{Chunk, Head, Label, Notice, Record};
+use crate::delivery::{Chunk, Head, Label, Notice, Record, Seen, WriteSeen};
 use crate::state::breakers;
 use crate::state::counting::Counted;
-use crate::state::history::Seen;
 use crate::state::ledger::Made;
 use crate::state::store::{StoreError, Tx};
 
@@ -45,11 +44,8 @@ impl Body {
     pub fn error(&mut self, bytes: &[u8], record: &Record, history: Option<(Seen, WriteSeen)>) {
         let kind = Some((record.severity, record.category));
         let Some((seen, write)) = history else { return self.add(bytes, kind) };
-        let (head, tail) = bytes.split_at((record.seen_at as usize).min(bytes.len()));
         let from = self.chunk.body.len();
-        self.chunk.body.extend_from_slice(head);
-        write(&mut self.chunk.body, &seen);
-        self.chunk.body.extend_from_slice(tail);
+        record.append_with(&mut self.chunk.body, bytes, |out| write(out, &seen));
         self.added(from, kind);
     }
 
@@ -70,7 +66,7 @@ impl Body {
         for Made { label, name, notice, opens } in made.drain(..) {
             let mut line = Vec::new();
             (self.write_notice)(&mut line, &label, &notice, self.now);
-            breakers::add_transition(tx.db(), &name, (&line, self.now), false)?;
+            breakers::add_transition(tx.db(), &breakers::Addition { name: &name, body: &line, now: self.now, waits: false })?;
             self.add(&line, None);
             if opens {
                 self.opened.push(line);

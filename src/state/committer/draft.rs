@@ -6,13 +6,10 @@ use super::body::Body;
 use super::{Committer, WriteNotice};
 use crate::core::event::Timestamp;
 use crate::core::pipeline::BEFORE_BYTES;
-use crate::delivery::{Batch, Label, Mark, Missed, Notice, Uid, Why, derived_id};
+use crate::delivery::{Batch, Label, Mark, Missed, Notice, Place, Sighting, Uid, Why, derived_id};
 use crate::state::breakers;
 use crate::state::ledger;
 use crate::state::store::{StoreError, Tx};
-
-/// Place of an event in its stream: generation, offset, inner line.
-pub(super) type Place = (u32, u64, u32);
 
 /// What one transaction is about to add.
 pub(super) struct Draft {
@@ -38,7 +35,7 @@ impl Committer {
             self.draft_changes(tx, draft)?;
         }
         for (number, batch) in batches.iter().enumerate() {
-            self.draft_records(tx, draft, (number, batch))?;
+            self.draft_records(tx, draft, number, batch)?;
             batch.notices.iter().for_each(|notice| draft.body.notice(&batch.label, notice));
             self.draft_mark(draft, batch);
         }
@@ -64,7 +61,7 @@ impl Committer {
         draft.body.made(&mut made, tx)
     }
 
-    fn draft_records(&mut self, tx: Option<&Tx<'_>>, draft: &mut Draft, (number, batch): (usize, &Batch)) -> Result<(), StoreError> {
+    fn draft_records(&mut self, tx: Option<&Tx<'_>>, draft: &mut Draft, number: usize, batch: &Batch) -> Result<(), StoreError> {
         if !self.kinds.contains_key(&batch.label.source) {
             self.kinds.insert(batch.label.source.clone(), batch.label.kind);
         }
@@ -74,7 +71,7 @@ impl Committer {
         for record in &batch.records {
             let bytes = &batch.body[at..at + record.len as usize];
             at += record.len as usize;
-            let place = (record.generation, record.offset, record.inner);
+            let place = record.place();
             if seen.contains(&place) {
                 continue;
             }
@@ -84,8 +81,9 @@ impl Committer {
             }
             let mut history = None;
             if let (Some(tx), Some(stream)) = (tx, &stream) {
-                history = self.ledger.seen(tx, (&batch.label, record), bytes)?.zip(self.write_seen);
-                self.ledger.step(tx, (stream, &batch.label, record), &mut made)?;
+                let sighting = Sighting { label: &batch.label, record, line: bytes };
+                history = self.ledger.seen(tx, sighting)?.zip(self.write_seen);
+                self.ledger.step(tx, stream, sighting, &mut made)?;
             }
             if self.withhold.passes(&batch.label, record, batch.at) {
                 draft.body.error(bytes, record, history);
@@ -102,7 +100,7 @@ impl Committer {
     fn draft_mark(&mut self, draft: &mut Draft, batch: &Batch) {
         let seen = self.emitted.entry(batch.uid).or_default();
         if let Some(mark) = &batch.mark {
-            let after = seen.split_off(&(mark.generation, mark.safe.saturating_sub(BEFORE_BYTES), 0));
+            let after = seen.split_off(&Place { generation: mark.generation, offset: mark.safe.saturating_sub(BEFORE_BYTES), inner: 0 });
             let old = std::mem::replace(seen, after);
             if !old.is_empty() {
                 draft.settled.push((batch.uid, old));
@@ -130,6 +128,6 @@ impl Committer {
 
 /// Whether an event at `place` could be found again when its file is taken up at `mark`: a trace may begin
 /// with lines before it.
-fn may_come_again(mark: &Mark, (generation, offset, _): Place) -> bool {
-    generation == mark.generation && offset + BEFORE_BYTES >= mark.safe
+fn may_come_again(mark: &Mark, place: Place) -> bool {
+    place.generation == mark.generation && place.offset + BEFORE_BYTES >= mark.safe
 }

@@ -11,24 +11,20 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::counting;
-use super::history::Seen;
 use super::leave_out::{self, LeftOut};
 use super::ledger::{self, Ledger};
 use super::outbox::Outbox;
 use super::queue::ControlMessage;
 use super::renew::Made;
-use super::store::{Store, StoreError, Tx};
+use super::store::{Store, StoreError, Tx, WaitingChunk};
 use super::withhold::{Rules, Withhold};
 use crate::core::event::Timestamp;
 use crate::core::pipeline::BEFORE_BYTES;
-use crate::delivery::{Batch, Chunk, Label, Notice, SinkMark, Uid};
-use draft::{Draft, Place};
+use crate::delivery::{Batch, Chunk, Label, Notice, Place, SinkMark, Uid, WriteSeen};
+use draft::Draft;
 
 /// Writes a notice as one NDJSON line.
 pub type WriteNotice = Arc<dyn Fn(&mut Vec<u8>, &Label, &Notice, Timestamp) + Send + Sync>;
-
-/// Writes what the history says of an event, as a member of its record.
-pub type WriteSeen = fn(&mut Vec<u8>, &Seen);
 
 /// The committer.
 pub struct Committer {
@@ -39,8 +35,8 @@ pub struct Committer {
     pub(super) withhold: Withhold,
     write_notice: WriteNotice,
     pub(super) outbox: Arc<Outbox>,
-    /// For each waiting chunk: first record, last record, bytes.
-    pub(super) waiting: VecDeque<(u64, u64, u64)>,
+    /// The chunks that wait, in order.
+    pub(super) waiting: VecDeque<WaitingChunk>,
     pub(super) sinks: Vec<SinkMark>,
     /// Records that sinks are no longer given.
     pub(super) left_out: Vec<LeftOut>,
@@ -59,6 +55,13 @@ pub struct Committer {
     pub(super) made: Option<Made>,
     /// Notices that belong to no batch, for the next transaction.
     pub(super) owed: Vec<(Label, Notice)>,
+}
+
+/// What one transaction is to commit.
+#[derive(Clone, Copy)]
+struct Work<'a> {
+    batches: &'a [Batch],
+    messages: &'a [ControlMessage],
 }
 
 impl Committer {
@@ -83,7 +86,7 @@ impl Committer {
         };
         let marks: Vec<SinkMark> = sinks.iter().map(mark).collect();
         let done = marks.iter().map(|mark| mark.seq).min().unwrap_or(last);
-        let outbox = Arc::new(Outbox::new(last, done, waiting.iter().map(|(.., bytes)| bytes).sum(), store.is_none()));
+        let outbox = Arc::new(Outbox::new(last, done, WaitingChunk::sum(&waiting), store.is_none()));
         left_out.retain(|out| sinks.contains(&out.sink));
         left_out.iter().for_each(|out| outbox.left_out_before(&out.sink, out.from, out.to));
         let gone = known.into_iter().map(|mark| mark.name).filter(|name| !sinks.contains(name)).collect();
@@ -179,7 +182,7 @@ impl Committer {
         self.withhold.begin();
         let mut draft = Draft::new(self.outbox.last() + 1, &self.write_notice, now);
         let mut store = self.store.take();
-        let done = self.transact(store.as_mut(), &mut draft, (batches, messages), now);
+        let done = self.transact(store.as_mut(), &mut draft, Work { batches, messages }, now);
         self.store = store;
         match done {
             Ok(()) => {
@@ -200,60 +203,26 @@ impl Committer {
         done
     }
 
-    fn transact(
-        &mut self,
-        store: Option<&mut Store>,
-        draft: &mut Draft,
-        (batches, messages): (&[Batch], &[ControlMessage]),
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
+    fn transact(&mut self, store: Option<&mut Store>, draft: &mut Draft, work: Work, now: Timestamp) -> Result<(), StoreError> {
         let tx = store.map(Store::begin).transpose()?;
-        self.draft(tx.as_ref(), draft, batches)?;
+        self.draft(tx.as_ref(), draft, work.batches)?;
         let Some(tx) = tx else { return Ok(()) };
         self.withhold.changed().try_for_each(|(key, held)| tx.withheld(key, held))?;
         self.ledger.end(&tx, now)?;
-        self.write(&tx, (batches, messages), draft, now)?;
+        self.write(&tx, work, draft, now)?;
         tx.commit()
     }
 
-    fn write(&self, tx: &Tx<'_>, (batches, messages): (&[Batch], &[ControlMessage]), draft: &Draft, now: Timestamp) -> Result<(), StoreError> {
+    fn write(&self, tx: &Tx<'_>, work: Work, draft: &Draft, now: Timestamp) -> Result<(), StoreError> {
+        let Work { batches, messages } = work;
         for (uid, place) in &draft.added {
             tx.emit(uid, *place)?;
         }
-        let mut newest: HashMap<&Uid, &Batch> = HashMap::new();
-        for batch in batches.iter().filter(|batch| batch.mark.is_some()) {
-            newest.insert(&batch.uid, batch);
-        }
-        for (uid, batch) in newest {
-            let Some(mark) = &batch.mark else { continue };
-            tx.mark(uid, &batch.label, mark, now)?;
-            if draft.settled.iter().any(|(settled, _)| settled == uid) {
-                tx.settle(uid, mark.generation, mark.safe.saturating_sub(BEFORE_BYTES))?;
-            }
-        }
+        write_marks(tx, batches, draft, now)?;
         draft.body.chunks.iter().try_for_each(|chunk| tx.chunk(chunk))?;
-        for (batch, notice) in batches.iter().flat_map(|batch| batch.notices.iter().map(move |notice| (batch, notice))) {
-            if let Notice::Silence { id, since, ended, .. } = notice {
-                tx.silence(&batch.uid, &batch.label, (id, *since), ended.is_some())?;
-            }
-        }
+        write_silences(tx, batches)?;
         let sinks = sinks_after(&self.sinks, messages, self.outbox.last());
-        for message in messages {
-            match message {
-                ControlMessage::Sink(mark) => tx.sink(mark)?,
-                ControlMessage::SinkBegins { name, .. } => sinks.iter().filter(|mark| mark.name == *name).try_for_each(|mark| tx.sink(mark))?,
-                ControlMessage::SinkEnds(name) => tx.no_sink(name)?,
-                ControlMessage::Seen(uids) => uids.iter().try_for_each(|uid| tx.seen(uid, now))?,
-                ControlMessage::Forget(uid) => tx.forget(uid)?,
-                ControlMessage::Sources(names) => names.iter().try_for_each(|name| tx.source(name))?,
-                ControlMessage::LossIsSaid => tx.no_loss()?,
-                ControlMessage::IsSaidAgain(names) => {
-                    names.iter().try_for_each(|name| tx.source(name))?;
-                    tx.no_loss()?;
-                }
-                ControlMessage::Withhold(_) | ControlMessage::Ledger(_) => {}
-            }
-        }
+        messages.iter().try_for_each(|message| write_message(tx, message, &sinks, now))?;
         if messages.iter().any(concerns_sinks) {
             tx.done(self.done_by(&sinks).unwrap_or(u64::MAX >> 1))?;
         }
@@ -268,7 +237,7 @@ impl Committer {
     fn publish(&mut self, chunks: Vec<Chunk>, messages: &[ControlMessage]) {
         self.sinks = sinks_after(&self.sinks, messages, self.outbox.last());
         for chunk in chunks {
-            self.waiting.push_back((chunk.first, chunk.last(), chunk.body.len() as u64));
+            self.waiting.push_back(WaitingChunk { first: chunk.first, last: chunk.last(), bytes: chunk.body.len() as u64 });
             self.outbox.push(Arc::new(chunk));
         }
         for message in messages {
@@ -303,10 +272,10 @@ impl Committer {
     }
 
     pub(super) fn forget_done(&mut self, done: u64) -> u64 {
-        while self.waiting.front().is_some_and(|(_, last, _)| *last <= done) {
+        while self.waiting.front().is_some_and(|chunk| chunk.last <= done) {
             self.waiting.pop_front();
         }
-        self.waiting.iter().map(|(.., bytes)| bytes).sum()
+        WaitingChunk::sum(&self.waiting)
     }
 
     /// Checkpoints the log after a transaction found no room: the space that frees may be enough.
@@ -338,6 +307,50 @@ impl Committer {
 
 fn concerns_sinks(message: &ControlMessage) -> bool {
     matches!(message, ControlMessage::Sink(_) | ControlMessage::SinkBegins { .. } | ControlMessage::SinkEnds(_))
+}
+
+/// Stores the last mark of each stream, and forgets the events before it.
+fn write_marks(tx: &Tx<'_>, batches: &[Batch], draft: &Draft, now: Timestamp) -> Result<(), StoreError> {
+    let mut newest: HashMap<&Uid, &Batch> = HashMap::new();
+    for batch in batches.iter().filter(|batch| batch.mark.is_some()) {
+        newest.insert(&batch.uid, batch);
+    }
+    for (uid, batch) in newest {
+        let Some(mark) = &batch.mark else { continue };
+        tx.mark(uid, &batch.label, mark, now)?;
+        if draft.settled.iter().any(|(settled, _)| settled == uid) {
+            tx.settle(uid, mark.generation, mark.safe.saturating_sub(BEFORE_BYTES))?;
+        }
+    }
+    Ok(())
+}
+
+/// Stores which streams are silent, and which are no longer.
+fn write_silences(tx: &Tx<'_>, batches: &[Batch]) -> Result<(), StoreError> {
+    for (batch, notice) in batches.iter().flat_map(|batch| batch.notices.iter().map(move |notice| (batch, notice))) {
+        if let Notice::Silence { id, since, ended, .. } = notice {
+            tx.silence(&batch.uid, &batch.label, (id, *since), ended.is_some())?;
+        }
+    }
+    Ok(())
+}
+
+/// Stores what a message tells; `sinks` are the sinks as they are once all messages are heeded.
+fn write_message(tx: &Tx<'_>, message: &ControlMessage, sinks: &[SinkMark], now: Timestamp) -> Result<(), StoreError> {
+    match message {
+        ControlMessage::Sink(mark) => tx.sink(mark),
+        ControlMessage::SinkBegins { name, .. } => sinks.iter().filter(|mark| mark.name == *name).try_for_each(|mark| tx.sink(mark)),
+        ControlMessage::SinkEnds(name) => tx.no_sink(name),
+        ControlMessage::Seen(uids) => uids.iter().try_for_each(|uid| tx.seen(uid, now)),
+        ControlMessage::Forget(uid) => tx.forget(uid),
+        ControlMessage::Sources(names) => names.iter().try_for_each(|name| tx.source(name)),
+        ControlMessage::LossIsSaid => tx.no_loss(),
+        ControlMessage::IsSaidAgain(names) => {
+            names.iter().try_for_each(|name| tx.source(name))?;
+            tx.no_loss()
+        }
+        ControlMessage::Withhold(_) | ControlMessage::Ledger(_) => Ok(()),
+    }
 }
 
 /// Returns the sinks as these messages leave them. A sink that begins says where, at most at the `last` record.

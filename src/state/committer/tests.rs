@@ -136,7 +136,7 @@ fn transitions_that_were_left_out_are_told_with_those_that_waited() {
     let mut store = Store::open(folder.path()).unwrap().0;
     let tx = store.begin().unwrap();
     for n in 0..1003 {
-        breakers::add_transition(tx.db(), "x", (b"{}\n", Timestamp(n)), true).unwrap();
+        breakers::add_transition(tx.db(), &breakers::Addition { name: "x", body: b"{}\n", now: Timestamp(n), waits: true }).unwrap();
     }
     tx.commit().unwrap();
     let write: WriteNotice = Arc::new(|out: &mut Vec<u8>, label: &Label, notice: &Notice, _| out.extend(format!("{} {notice:?}\n", label.source).bytes()));

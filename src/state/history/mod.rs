@@ -10,6 +10,7 @@ pub(super) mod tail;
 
 use crate::core::event::{Hex, Timestamp};
 use crate::core::signature::SIG_VERSION;
+use crate::delivery::{Seen, Status};
 
 pub(super) use carry::{has_past, is_prepared, joined, prepare, take_over};
 pub use hours::{HOUR_US, Hours, spans};
@@ -41,42 +42,6 @@ impl Default for Rules {
         const DAY_US: i64 = 24 * HOUR_US;
         Self { max_rows: 100_000, max_age_us: 90 * DAY_US, regressed_after_us: 7 * DAY_US }
     }
-}
-
-/// How an event relates to the history.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
-    /// The first event of its error.
-    New,
-    /// The error is known.
-    Recurring,
-    /// The error was resolved, or quiet for long, and has come back.
-    Regressed,
-}
-
-impl Status {
-    /// Returns the word used in records.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::New => "new",
-            Self::Recurring => "recurring",
-            Self::Regressed => "regressed",
-        }
-    }
-}
-
-/// What a record says of its error's history, the record itself included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
-    /// How the event relates to the history.
-    pub status: Status,
-    /// How often the error has been seen.
-    pub count: u64,
-    /// When it was seen first.
-    pub first: Timestamp,
-    /// When it was seen last.
-    pub last: Timestamp,
 }
 
 /// The key of a row: a signature, and the version of the recipe that made it.

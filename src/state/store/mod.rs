@@ -26,7 +26,7 @@ mod tx;
 use aside::set_aside;
 use form::{APPLICATION_ID, DROPPED, LOSS, MAKING, SETTINGS, SILENCES, TABLES, VERSION, form};
 pub(in crate::state) use make::with_end;
-pub use read::{SilenceRow, StreamRow};
+pub use read::{SilenceRow, StreamRow, WaitingChunk};
 use salvage::salvage;
 pub use tx::Tx;
 

@@ -7,7 +7,7 @@ use rusqlite::{OptionalExtension, Row};
 
 use super::{Store, StoreError, signed, unsigned};
 use crate::core::event::Timestamp;
-use crate::delivery::{Chunk, Content, Label, Mark, Node, Print, SinkMark, Uid};
+use crate::delivery::{Chunk, Content, Label, Mark, Node, Place, Print, SinkMark, Uid};
 use crate::state::leave_out::LeftOut;
 use crate::state::wire;
 use crate::state::withhold::{Held, Key};
@@ -53,6 +53,24 @@ impl StreamRow {
     #[must_use]
     pub fn is_file(&self) -> bool {
         self.mark.node != Node::default()
+    }
+}
+
+/// A chunk that waits for sinks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitingChunk {
+    /// Number of its first record.
+    pub first: u64,
+    /// Number of its last record.
+    pub last: u64,
+    /// Its length.
+    pub bytes: u64,
+}
+
+impl WaitingChunk {
+    /// Returns how many bytes wait.
+    pub(in crate::state) fn sum<'a>(all: impl IntoIterator<Item = &'a Self>) -> u64 {
+        all.into_iter().map(|chunk| chunk.bytes).sum()
     }
 }
 
@@ -117,15 +135,15 @@ impl Store {
         Ok(first.map(Timestamp))
     }
 
-    /// Passes each event that may be found again to `each`: its stream, and its generation, offset and inner line.
+    /// Passes each event that may be found again to `each`: its stream, and its place there.
     ///
     /// # Errors
     /// SQLite's.
-    pub fn emitted(&self, each: &mut dyn FnMut(Uid, (u32, u64, u32))) -> Result<(), StoreError> {
+    pub fn emitted(&self, each: &mut dyn FnMut(Uid, Place)) -> Result<(), StoreError> {
         let mut all = self.db.prepare("SELECT uid, generation, offset, inner FROM emitted")?;
         let mut rows = all.query([])?;
         while let Some(row) = rows.next()? {
-            each(row.get(0)?, (row.get(1)?, unsigned(row.get(2)?), row.get(3)?));
+            each(row.get(0)?, Place { generation: row.get(1)?, offset: unsigned(row.get(2)?), inner: row.get(3)? });
         }
         Ok(())
     }
@@ -187,15 +205,15 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Returns the waiting chunks: first record, last record, bytes.
+    /// Returns the waiting chunks.
     ///
     /// # Errors
     /// SQLite's.
-    pub fn outbox(&self) -> Result<Vec<(u64, u64, u64)>, StoreError> {
+    pub fn outbox(&self) -> Result<Vec<WaitingChunk>, StoreError> {
         let mut all = self.db.prepare("SELECT seq, count, length(body) FROM outbox ORDER BY seq")?;
         let rows = all.query_map([], |row| {
             let (first, count): (i64, i64) = (row.get(0)?, row.get(1)?);
-            Ok((unsigned(first), unsigned(first + count - 1), unsigned(row.get(2)?)))
+            Ok(WaitingChunk { first: unsigned(first), last: unsigned(first + count - 1), bytes: unsigned(row.get(2)?) })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }

@@ -4,7 +4,7 @@ use rusqlite::{Connection, Transaction, params};
 
 use super::{StoreError, signed};
 use crate::core::event::Timestamp;
-use crate::delivery::{Chunk, Label, Mark, Node, SinkMark, Uid};
+use crate::delivery::{Chunk, Label, Mark, Node, Place, SinkMark, Uid};
 use crate::state::leave_out::LeftOut;
 use crate::state::wire;
 use crate::state::withhold::{Held, Key};
@@ -75,7 +75,8 @@ impl Tx<'_> {
         Ok(())
     }
 
-    pub(in crate::state) fn emit(&self, uid: &Uid, (generation, offset, inner): (u32, u64, u32)) -> Result<(), StoreError> {
+    pub(in crate::state) fn emit(&self, uid: &Uid, place: Place) -> Result<(), StoreError> {
+        let Place { generation, offset, inner } = place;
         self.0.prepare_cached("INSERT OR IGNORE INTO emitted VALUES (?1, ?2, ?3, ?4)")?.execute(params![uid, generation, signed(offset), inner])?;
         Ok(())
     }

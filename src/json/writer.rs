@@ -1,4 +1,4 @@
-//! Writes JSON (RFC 8259) straight into a buffer, member by member. It does not know what the members mean.
+//! Writes JSON straight into a buffer, without an allocation per member.
 
 use crate::core::event::Lines;
 use crate::core::text::{MAX_DIGITS, decimal};
@@ -81,7 +81,7 @@ fn word_of(bytes: &[u8]) -> u64 {
 }
 
 /// Appends JSON members to a buffer. A member is given with everything that precedes its value: its name and, for a string, the opening quote.
-pub(super) struct Writer<'a> {
+pub struct Writer<'a> {
     /// The part after `end` is spare room, which is cut off when the writer is dropped.
     out: &'a mut Vec<u8>,
     end: usize,
@@ -95,19 +95,19 @@ impl Drop for Writer<'_> {
 
 impl<'a> Writer<'a> {
     /// Appends to `out`.
-    pub(super) fn new(out: &'a mut Vec<u8>) -> Self {
+    pub fn new(out: &'a mut Vec<u8>) -> Self {
         let end = out.len();
         Self { out, end }
     }
 
-    /// Returns the length of the buffer, including what was in it before.
-    pub(super) fn len(&self) -> usize {
+    /// Returns where in the buffer the next byte goes.
+    pub fn position(&self) -> usize {
         self.end
     }
 
     /// Appends bytes as they are.
     #[inline(always)]
-    pub(super) fn raw(&mut self, bytes: &[u8]) {
+    pub fn raw(&mut self, bytes: &[u8]) {
         let end = self.end + bytes.len();
         if end > self.out.len() {
             self.make_room(bytes.len());
@@ -124,7 +124,7 @@ impl<'a> Writer<'a> {
 
     /// Appends a string that needs no escapes.
     #[inline]
-    pub(super) fn word(&mut self, head: &[u8], value: impl AsRef<[u8]>) {
+    pub fn word(&mut self, head: &[u8], value: impl AsRef<[u8]>) {
         self.raw(head);
         self.raw(value.as_ref());
         self.raw(b"\"");
@@ -132,7 +132,7 @@ impl<'a> Writer<'a> {
 
     /// Appends a string.
     #[inline]
-    pub(super) fn string(&mut self, head: &[u8], value: &str) {
+    pub fn string(&mut self, head: &[u8], value: &str) {
         self.raw(head);
         self.text(value.as_bytes(), NEWLINE);
         self.raw(b"\"");
@@ -140,7 +140,7 @@ impl<'a> Writer<'a> {
 
     /// Appends a string, if there is one.
     #[inline]
-    pub(super) fn optional(&mut self, head: &[u8], value: Option<&str>) {
+    pub fn optional(&mut self, head: &[u8], value: Option<&str>) {
         if let Some(value) = value {
             self.string(head, value);
         }
@@ -148,7 +148,7 @@ impl<'a> Writer<'a> {
 
     /// Appends a number.
     #[inline]
-    pub(super) fn number(&mut self, head: &[u8], value: u64) {
+    pub fn number(&mut self, head: &[u8], value: u64) {
         self.raw(head);
         // A fixed number of bytes is copied without a call.
         let (digits, from) = decimal(value);
@@ -160,14 +160,14 @@ impl<'a> Writer<'a> {
 
     /// Appends a number, if it is known (not 0).
     #[inline]
-    pub(super) fn positive(&mut self, head: &[u8], value: u32) {
+    pub fn positive(&mut self, head: &[u8], value: u32) {
         if value > 0 {
             self.number(head, u64::from(value));
         }
     }
 
     /// Appends a list of strings, one per line.
-    pub(super) fn lines(&mut self, head: &[u8], lines: &Lines) {
+    pub fn lines(&mut self, head: &[u8], lines: &Lines) {
         if !lines.is_empty() {
             self.raw(head);
             self.text(lines.as_str().as_bytes(), NEXT);
@@ -177,7 +177,7 @@ impl<'a> Writer<'a> {
 
     /// Appends a list whose values are written by `each`; nothing if there are none.
     #[inline]
-    pub(super) fn list<T>(&mut self, head: &[u8], values: impl Iterator<Item = T>, mut each: impl FnMut(&mut Self, T)) {
+    pub fn list<T>(&mut self, head: &[u8], values: impl Iterator<Item = T>, mut each: impl FnMut(&mut Self, T)) {
         let mut any = false;
         for value in values {
             self.raw(if any { b"," } else { head });
@@ -335,7 +335,7 @@ mod tests {
         let mut w = Writer::new(&mut out);
         w.lines(b",", &["a\"", "", "b"].iter().collect());
         w.number(b"", 7);
-        assert_eq!(w.len(), 20);
+        assert_eq!(w.position(), 20);
         drop(w);
         assert_eq!(out, b"before,a\\\"\",\"\",\"b\"]7");
     }
