@@ -17,6 +17,9 @@ pub fn completions(args: &CompletionsArgs) -> Result<Exit, Failure> {
 
 pub fn man(args: &ManArgs) -> Result<Exit, Failure> {
     if let Some(folder) = &args.dir {
+        if folder.is_file() {
+            return Err(Failure::new(format!("{}: this is a file; name a folder for the pages", folder.display())));
+        }
         let fault = |error| Failure::new(format!("{}: {error}", folder.display()));
         std::fs::create_dir_all(folder).map_err(fault)?;
         let mut command = Cli::command().disable_help_subcommand(true);
@@ -24,7 +27,7 @@ pub fn man(args: &ManArgs) -> Result<Exit, Failure> {
         pages(command, folder).map_err(fault)?;
         return Ok(Exit::Done);
     }
-    out::print(&page::of(Cli::command())?.1)
+    out::print(&page::of(Cli::command().disable_help_subcommand(true))?.1)
 }
 
 /// Writes the page of a command and those of its subcommands.

@@ -237,7 +237,7 @@ fn build(engine: &Engine, entry: &Entry, mut said: Said, mut lines: Lines, begin
     let severity = engine.limits.severity_override(&entry.id, verdict.category).or(entry.fault.severity).unwrap_or(verdict.severity);
     let mut retry = verdict.retry;
     if let Some(class) = entry.fault.retry {
-        retry = Retry { class, reason: "rule".into(), remedy: crate::core::retry::remedy(class, verdict.cause), reset_at: retry.reset_at };
+        retry = Retry { class, reason: crate::core::retry::RULE.into(), remedy: crate::core::retry::remedy(class, verdict.cause), reset_at: retry.reset_at };
     }
     let event = Event {
         id: beginning.id,

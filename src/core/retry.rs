@@ -10,6 +10,10 @@ use super::table::{Asked, Hits, StructuredRow, Table};
 pub const UNMATCHED: &str = "unmatched";
 /// Reason for a run that its caller ended for taking too long.
 pub const TIMED_OUT: &str = "timed_out";
+/// Reason for an error whose own rule names the class.
+pub const RULE: &str = "rule";
+/// Reason for a structured error with a code of the operating system that no row has.
+const SYSTEM_CODE: &str = "system_code";
 
 /// Returns class and reason of the first row that matches. `asked`
 /// carries the text; `implementation` says that row 1 matches already.
@@ -22,11 +26,11 @@ pub(crate) fn retry(asked: &Asked, implementation: bool) -> (RetryClass, &'stati
         .map_or((RetryClass::Unknown, UNMATCHED), |row| (row.class, row.reason.as_str()))
 }
 
-/// Returns every reason that [`Retry`] can have: those of the tables, and the two that no row gives.
+/// Returns every reason that [`Retry`] can have: those of the tables, and those that no row gives.
 pub fn reasons() -> impl Iterator<Item = &'static str> {
     let table = Table::builtin();
     let rows = table.retries.iter().map(|row| row.reason.as_str()).chain(table.structured.iter().map(|row| row.reason.as_str()));
-    rows.chain([TIMED_OUT, UNMATCHED])
+    rows.chain([TIMED_OUT, UNMATCHED, RULE, SYSTEM_CODE])
 }
 
 /// Returns who can fix it.
@@ -136,7 +140,7 @@ fn decide(error: &StructuredError, text: &str) -> (RetryClass, &'static str, boo
         return (RetryClass::Unknown, TIMED_OUT, false, false);
     }
     match retry(&asked_of(error, text), false) {
-        (RetryClass::Unknown, _) if error.code.is_some_and(is_system_code) => (RetryClass::Unknown, "system_code", false, false),
+        (RetryClass::Unknown, _) if error.code.is_some_and(is_system_code) => (RetryClass::Unknown, SYSTEM_CODE, false, false),
         (RetryClass::Unknown, reason) => (RetryClass::Unknown, reason, true, false),
         (class, reason) => (class, reason, is_transient(class), is_fatal(class)),
     }

@@ -172,7 +172,7 @@ impl<'a> Reading<'a> {
                 self.flush()?;
             }
         }
-        self.end(totals);
+        self.end(totals)?;
         Ok(self.out)
     }
 
@@ -210,12 +210,13 @@ impl<'a> Reading<'a> {
     }
 
     /// Ends the stream, and says what of it could not be read.
-    fn end(&mut self, totals: &mut Totals) {
+    fn end(&mut self, totals: &mut Totals) -> io::Result<()> {
         self.stream.finish(now(), &mut self.events);
         self.print(totals)?;
         totals.lines += self.stream.counts().lines;
         unread(&self.stream).for_each(|why| self.job.trouble(&Trouble::new(self.name(), why)));
         bounded(&self.stream).for_each(|why| self.job.tell(&Trouble::new(self.name(), why)));
+        Ok(())
     }
 
     /// What the input is called in messages.
