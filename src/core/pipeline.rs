@@ -27,7 +27,7 @@ mod raw;
 mod records;
 mod resume;
 mod wire;
-use envelope::Pieces;
+use envelope::{Here, Pieces};
 use raw::Raw;
 pub use records::MAX_HEAD_BYTES;
 pub use resume::{BEFORE_BYTES, Workspace};
@@ -287,10 +287,7 @@ impl Stream {
                 next += 1;
             }
             let raw = Raw { bytes: &bytes[..self.buffer.end()], from: framed.from + at, to: framed.from + end, num, truncated: framed.truncated };
-            if !self.pieces.is_empty() {
-                let back = self.back_at(raw.bytes, framed, raw.from, num - 1);
-                self.end_silent_pieces(num - 1, back, now, out);
-            }
+            self.end_silent_pieces(&Here { bytes: &bytes, framed, at: raw.from, lines: num - 1 }, now, out);
             let events = out.len();
             self.line(&raw, framed, &hits[first..next], now, out);
             self.add_context(&raw, &mut out[events..]);
@@ -302,8 +299,7 @@ impl Stream {
         self.counts.lines = if at >= block.len() { num - 1 } else { num - 1 + newlines.count(at..block.len()) + u64::from(!block.ends_with(b"\n")) };
         self.counts.truncated += u64::from(framed.truncated);
         (self.work.hits, self.work.scratch) = (hits, scratch);
-        let back = self.back_at(&bytes, framed, framed.to, self.counts.lines);
-        self.end_silent_pieces(self.counts.lines, back, now, out);
+        self.end_silent_pieces(&Here { bytes: &bytes, framed, at: framed.to, lines: self.counts.lines }, now, out);
         self.buffer.bytes = bytes;
         let cx = Context::of(&self.engine, &self.origin);
         self.assembler.expire(&cx, self.counts.lines, out);

@@ -25,6 +25,18 @@ pub(super) struct Pieces {
     text: Vec<u8>,
 }
 
+/// A place between two lines.
+pub(super) struct Here<'b> {
+    /// The buffer's bytes.
+    pub(super) bytes: &'b [u8],
+    /// The lines under way, in which the place is.
+    pub(super) framed: &'b Framed,
+    /// Where it is in the bytes.
+    pub(super) at: usize,
+    /// Number of lines of the stream before it.
+    pub(super) lines: u64,
+}
+
 impl Stream {
     /// Handles the content of an envelope: joins it with its earlier pieces, or keeps it until the last piece comes.
     pub(super) fn unwrapped(&mut self, text: &[u8], partial: bool, place: Place, back: LookBack, now: Timestamp, out: &mut Vec<Event>) {
@@ -45,19 +57,16 @@ impl Stream {
         self.envelope_line(&piece, back, now, out);
     }
 
-    /// Returns the look-back from `at` of the buffer's `bytes`, before which the stream had this many lines.
-    pub(super) fn back_at<'b>(&mut self, bytes: &'b [u8], framed: &Framed, at: usize, lines: u64) -> LookBack<'b> {
-        LookBack::new(&bytes[..at], lines + 1, self.buffer.offset_of(bytes, framed, at), self.buffer.is_wide()).within(self.margin)
-    }
-
-    /// Ends the records that have got no further piece when the stream has had this many lines, those of `back`. The
-    /// result must not depend on where a read ended, so this is checked before every line.
-    pub(super) fn end_silent_pieces(&mut self, lines: u64, back: LookBack, now: Timestamp, out: &mut Vec<Event>) {
-        let is_silent = |piece: &Pieces| lines.saturating_sub(piece.last_num) > MAX_SILENT_LINES;
+    /// Ends the records that have got no further piece by `here`. The result must not depend on where a read ended, so this
+    /// is checked before every line.
+    pub(super) fn end_silent_pieces(&mut self, here: &Here, now: Timestamp, out: &mut Vec<Event>) {
+        let is_silent = |piece: &Pieces| here.lines.saturating_sub(piece.last_num) > MAX_SILENT_LINES;
         while let Some(at) = self.pieces.iter().position(is_silent) {
             let mut piece = self.pieces.remove(at);
             piece.place.truncated = true;
             let events = out.len();
+            let offset = self.buffer.offset_of(here.bytes, here.framed, here.at);
+            let back = LookBack::new(&here.bytes[..here.at], here.lines + 1, offset, self.buffer.is_wide()).within(self.margin);
             self.envelope_line(&piece, back, now, out);
             self.counts.truncated += 1;
             self.counts.events += (out.len() - events) as u64;

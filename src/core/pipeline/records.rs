@@ -1,6 +1,7 @@
 //! Records mode. A transcript is read line by line; a document is one value that
 //! spans all lines. For plain text, this costs only a look at the first lines.
 
+use super::envelope::Here;
 use super::{DRESSED, Raw, Read, Stream};
 use crate::core::assemble::Context;
 use crate::core::event::{Event, Timestamp};
@@ -81,8 +82,7 @@ impl Stream {
         let mut from = framed.from;
         while from < framed.to {
             let to = memchr::memchr(b'\n', &bytes[from..framed.to]).map_or(framed.to, |length| from + length);
-            let back = self.back_at(&bytes, framed, from, self.counts.lines);
-            self.end_silent_pieces(self.counts.lines, back, now, out);
+            self.end_silent_pieces(&Here { bytes: &bytes, framed, at: from, lines: self.counts.lines }, now, out);
             self.counts.lines += 1;
             let raw = Raw { bytes: &bytes[..self.buffer.end()], from, to, num: self.counts.lines, truncated: framed.truncated };
             let place = Place { num: raw.num, offset: self.buffer.offset_of(raw.bytes, framed, from), truncated: raw.truncated, ..Place::default() };
