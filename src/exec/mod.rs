@@ -1,7 +1,7 @@
 //! `siftd exec`: runs a command as if siftd were not there, finds its errors as they are printed, and retries it
 //! where that can help. `start`, `terminal` and `keys` wire the command up, `input` makes its stdin ready again,
-//! `pump` passes its output on, `attempt` watches one run, `policy` decides what comes next, and `journal` writes
-//! records. This module ties them together.
+//! `pump` passes its output on, `attempt` watches one run, `policy` decides what comes next, `journal` writes
+//! records, and `results` what was asked for in the end. This module ties them together.
 
 pub mod attempt;
 mod borrowed;
@@ -18,6 +18,7 @@ mod pump;
 mod raw_output;
 pub mod relay;
 pub mod reset;
+mod results;
 pub mod signals;
 mod start;
 pub mod target;
@@ -48,9 +49,8 @@ use crate::core::event::{Io, RetryClass, Severity};
 use crate::core::redact::clean;
 use crate::core::text::Hex;
 use crate::delivery::Rerun;
-use crate::digest::{self, Digest};
+use crate::digest;
 use crate::sinks::human::sanitise;
-use crate::sinks::record;
 use crate::sources::clock::now;
 use crate::verdict::{self, Facts, Said, Status, Verdict, filtered};
 
@@ -179,7 +179,7 @@ pub fn run(mut order: Order, journal: Journal, signals: &Signals) -> io::Result<
         attempt::adopt_orphans();
     }
     let outcome = runs(&order, &journal, signals)?;
-    let all_written = write_results(&mut order, &journal, &outcome);
+    let all_written = results::write(&mut order, &journal, &outcome);
     tell_guard(&order, &journal, &outcome);
     // All threads that share the journal have ended, unless a signal cut the last run short.
     if let Ok(journal) = Arc::try_unwrap(journal) {
@@ -358,43 +358,6 @@ fn pause(delay: Duration, signals: &Signals) -> io::Result<Option<Signal>> {
             }
         }
     }
-}
-
-/// Writes the requested results. A failure is reported and does not stop the others. Returns whether all were written.
-fn write_results(order: &mut Order, journal: &Journal, outcome: &Outcome) -> bool {
-    journal.exit(&outcome.verdict, &outcome.said);
-    let written = [
-        ("--keep-output", keep_output(order, journal, outcome)),
-        ("--digest", write_digest(order, journal, outcome)),
-        ("--verdict", write_verdict(order, journal, outcome)),
-    ];
-    let lost = written.iter().filter_map(|(flag, written)| Some((flag, written.as_ref().err()?)));
-    // A reader that has closed its pipe wants nothing more.
-    let lost = lost.filter(|(_, error)| error.kind() != io::ErrorKind::BrokenPipe);
-    let count = lost.inspect(|(flag, error)| tell(&format!("{flag}: {error}"))).count();
-    count == 0 && !journal.has_lost()
-}
-
-fn keep_output(order: &Order, journal: &Journal, outcome: &Outcome) -> io::Result<()> {
-    let Some(folder) = order.keep_output.as_ref().filter(|_| !outcome.verdict.is_success()) else { return Ok(()) };
-    let outputs = [(Io::Stdout, &outcome.stdout.kept), (Io::Stderr, &outcome.stderr.kept)];
-    raw_output::keep(folder, &journal.envelope().argv, order.task.as_deref(), &outputs)
-}
-
-fn write_digest(order: &mut Order, journal: &Journal, outcome: &Outcome) -> io::Result<()> {
-    let Some((file, form)) = &mut order.digest else { return Ok(()) };
-    let digest = Digest::of_run(&outcome.verdict, &outcome.said, &journal.envelope().argv);
-    file.write(digest::render(&digest, form).as_bytes())
-}
-
-fn write_verdict(order: &mut Order, journal: &Journal, outcome: &Outcome) -> io::Result<()> {
-    let Some(file) = &mut order.verdict else { return Ok(()) };
-    let (mut errors, mut line) = (Vec::new(), Vec::new());
-    let write = |event| record::write(&mut errors, journal.envelope(), event, journal.ready().max_event_bytes);
-    outcome.said.errors.iter().for_each(write);
-    verdict::write(&mut line, &outcome.verdict, &errors, &outcome.said.summary);
-    line.push(b'\n');
-    file.write(&line)
 }
 
 fn exit_code(order: &Order, outcome: &Outcome, all_written: bool) -> i32 {
