@@ -391,4 +391,19 @@ mod tests {
         assert_eq!(count("my_Error: x"), 0);
         assert_eq!(count("{\"log\":\"a\\nError: x\"}"), 1);
     }
+
+    #[test]
+    fn a_guard_looks_behind_a_number() {
+        let filters = both(&[LiteralForm { after_number: b":".to_vec(), ..literal(".go:") }]);
+        let count = |hay: &str| {
+            let [one, other] = filters.each_ref().map(|filter| found(filter, hay.as_bytes()).len());
+            assert_eq!(one, other, "{hay}");
+            one
+        };
+        assert_eq!(count("I0302 12:00:00.000001       1 till.go:60] opened"), 0);
+        assert_eq!(count("till.go:60 is the line"), 0);
+        for text in ["till.go:60:2: no", "till.go:60", "till.go:60\n", "till.go:x", "{\"log\":\"till.go:60\"}", "\x1b[1mtill.go:60\x1b[0m"] {
+            assert_eq!(count(text), 1, "{text}");
+        }
+    }
 }

@@ -38,6 +38,8 @@ pub struct Gate {
     pub after: String,
     /// Bytes that may not follow.
     pub not_after: String,
+    /// The only bytes that may follow a number behind the literal; empty: any.
+    pub after_number: String,
     /// Bytes that may not precede.
     pub not_before: String,
     /// Text that may not precede.
@@ -55,6 +57,8 @@ pub struct LiteralForm {
     pub after: Vec<u8>,
     /// An occurrence followed by one of these bytes is no hit.
     pub not_after: Vec<u8>,
+    /// If not empty, an occurrence followed by a number is a hit only if one of these bytes, a quote, an escape or the line's end follows that.
+    pub after_number: Vec<u8>,
     /// If present, an occurrence preceded by any other byte is no hit, unless an escape stands near.
     pub before: Option<u8>,
     /// An occurrence preceded by one of these bytes is no hit, unless an escape stands near.
@@ -68,6 +72,11 @@ impl LiteralForm {
     #[must_use]
     pub fn only(&self, at: usize) -> Option<u8> {
         self.bytes.get(at).copied().filter(|_| !self.classes.iter().any(|(place, _)| usize::from(*place) == at))
+    }
+
+    /// Whether it matters what follows.
+    fn guards_what_follows(&self) -> bool {
+        !(self.after.is_empty() && self.not_after.is_empty() && self.after_number.is_empty())
     }
 }
 
@@ -154,8 +163,9 @@ fn forms(gate: &Gate, fact: bool) -> Vec<LiteralForm> {
 
 /// Returns what may stand beside the literals of a gate; `after` differs between its literals.
 fn guards(gate: &Gate, after: &str) -> LiteralForm {
-    let [after, not_after, not_before, not_preceded_by] = [after, &gate.not_after, &gate.not_before, &gate.not_preceded_by].map(|set| set.as_bytes().to_vec());
-    LiteralForm { after, not_after, not_before, not_preceded_by, ..LiteralForm::default() }
+    let [after, not_after, after_number] = [after, &gate.not_after, &gate.after_number].map(|set| set.as_bytes().to_vec());
+    let [not_before, not_preceded_by] = [&gate.not_before, &gate.not_preceded_by].map(|set| set.as_bytes().to_vec());
+    LiteralForm { after, not_after, after_number, not_before, not_preceded_by, ..LiteralForm::default() }
 }
 
 /// A literal as written in a rule.
@@ -213,7 +223,7 @@ impl Written {
         for form in forms.iter_mut().filter(|form| form.bytes.len() > MAX_BYTES) {
             // What may follow a literal says nothing about what follows a part of it.
             form.bytes.truncate(MAX_BYTES);
-            (form.after, form.not_after) = Default::default();
+            (form.after, form.not_after, form.after_number) = Default::default();
         }
         forms.dedup();
         forms
@@ -231,7 +241,7 @@ impl Written {
         let run = runs.max_by_key(ExactSizeIterator::len).filter(|run| run.len() >= MIN_RUN_BYTES)?;
         let (before, after) = (text[..run.start].last().copied(), text.get(run.end));
         let loses_before = before.is_some() && !(guards.not_before.is_empty() && guards.not_preceded_by.is_empty());
-        let loses_after = after.is_some() && !(guards.after.is_empty() && guards.not_after.is_empty());
+        let loses_after = after.is_some() && guards.guards_what_follows();
         // An escape in place of either byte passes the guards: before the run it
         // ends with a byte near a backslash, after the run it begins with one.
         let after = after.map_or_else(|| guards.after.clone(), |byte| vec![*byte]);

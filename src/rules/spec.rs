@@ -122,6 +122,9 @@ pub struct EntrySpec {
     /// Bytes that may not follow a literal.
     #[serde(default)]
     pub not_after: String,
+    /// The only bytes that may follow a number behind a literal, besides quotes, escapes and the line's end.
+    #[serde(default)]
+    pub after_number: String,
     /// Bytes that may not precede a literal; a blank among them counts only after a word of prose.
     #[serde(default)]
     pub not_before: String,
@@ -252,6 +255,7 @@ impl EntrySpec {
             ignore_case: self.ignore_case,
             after: self.after.clone(),
             not_after: self.not_after.clone(),
+            after_number: self.after_number.clone(),
             not_before: self.not_before.clone(),
             not_preceded_by: self.not_preceded_by.clone(),
         }

@@ -35,6 +35,22 @@ struct Rare {
     /// Positions at which other bytes than that in `bytes` may stand, and which.
     classes: Box<[(u8, Set)]>,
     not_preceded_by: Box<[u8]>,
+    /// What may follow a number behind the literal; `None`: any byte.
+    after_number: Option<Set>,
+}
+
+impl Rare {
+    /// Whether the literal may stand between `left` and `right`.
+    fn allows(&self, left: &[u8], right: &[u8]) -> bool {
+        let is_refused = !self.not_preceded_by.is_empty() && left.ends_with(&self.not_preceded_by);
+        !is_refused && self.after_number.as_ref().is_none_or(|set| behind_a_number(right).is_none_or(|next| set.contains(next)))
+    }
+}
+
+/// Returns what follows the number with which `text` begins.
+fn behind_a_number(text: &[u8]) -> Option<u8> {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    text.get(digits).copied().filter(|_| digits > 0)
 }
 
 /// The first bytes of a literal, compared in one step, and a mask of the bits that count.
@@ -147,7 +163,8 @@ impl Guarded {
         for (at, byte) in literal.bytes.iter().enumerate().take(WORD).filter(|(at, _)| !classes.iter().any(|(place, _)| usize::from(*place) == *at)) {
             (head[at], mask[at]) = (*byte, 0xff);
         }
-        let is_rare = !classes.is_empty() || !literal.not_preceded_by.is_empty();
+        let after_number = (!literal.after_number.is_empty()).then(|| Set::of(&[&literal.after_number, ALWAYS_AFTER].concat()));
+        let is_rare = !classes.is_empty() || !literal.not_preceded_by.is_empty() || after_number.is_some();
         Self {
             bytes: literal.bytes.as_slice().into(),
             head: Head { value: u64::from_le_bytes(head), mask: u64::from_le_bytes(mask) },
@@ -156,7 +173,7 @@ impl Guarded {
             only_at_end: only_at_end(literal),
             not_before: (!literal.not_before.is_empty()).then(|| Arc::new(Set::of(&literal.not_before))),
             before: literal.before,
-            rare: is_rare.then(|| Box::new(Rare { classes, not_preceded_by: literal.not_preceded_by.as_slice().into() })),
+            rare: is_rare.then(|| Box::new(Rare { classes, not_preceded_by: literal.not_preceded_by.as_slice().into(), after_number })),
         }
     }
 
@@ -234,10 +251,7 @@ impl Guarded {
         {
             return false;
         }
-        if let Some(rare) = &self.rare
-            && !rare.not_preceded_by.is_empty()
-            && hay[..start].ends_with(&rare.not_preceded_by)
-        {
+        if self.rare.as_ref().is_some_and(|rare| !rare.allows(&hay[..start], &hay[end..])) {
             return false;
         }
         let Some((left, text)) = hay[..start].split_last() else { return true };
