@@ -51,7 +51,7 @@ pub fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
     if place.is_none() || of_stdin.is_some() {
         stdin::needed("explain", "name a line of a file as FILE:LINE, or pipe lines in", "explain")?;
     }
-    let setup = setup::load(&args.setup, setup::Reading::default())?;
+    let setup = setup::load(&args.setup, setup::Reading { mode: args.mode, ..setup::Reading::default() })?;
     let page = match &place {
         Some((path, lines)) if of_stdin.is_none() => of_file(&setup, path, lines)?,
         _ => of_stdin_lines(&setup, of_stdin)?,

@@ -75,7 +75,10 @@ fn unknown(id: &str, set: &RuleSet) -> Failure {
 fn test(files: &[PathBuf], args: &SetupArgs) -> Result<Exit, Failure> {
     let config = setup::config(args)?;
     let named = [setup::rule_paths(&config, &args.rules), setup::in_folders(files)].concat();
-    let (warnings, others) = split_off_warnings(named)?;
+    let Parsed { others, warnings, problems } = Parsed::of(named);
+    if !problems.is_empty() {
+        return Err(Diagnostics(problems).into());
+    }
     let read = |paths: &[PathBuf]| paths.iter().map(|path| setup::read_rules(path)).collect::<Result<Vec<_>, _>>();
     let run = |paths: &[PathBuf]| {
         let told = RuleSet::with_files(builtin_files(Examples::Read).into_iter().chain(read(paths)?).collect());
@@ -100,7 +103,7 @@ fn check(files: &[PathBuf], args: &SetupArgs) -> Result<Exit, Failure> {
     if checked.is_empty() {
         return Err(Failure::new("rules check: which file? name it: siftd rules check FILE"));
     }
-    let (warnings, others) = split_off_warnings(checked)?;
+    let Parsed { others, warnings, problems } = Parsed::of(checked);
     let mut worst = Exit::Done;
     for group in [others, warnings] {
         if !group.is_empty() {
@@ -108,17 +111,31 @@ fn check(files: &[PathBuf], args: &SetupArgs) -> Result<Exit, Failure> {
         }
         around.extend(group);
     }
-    Ok(worst)
+    if problems.is_empty() { Ok(worst) } else { Err(Diagnostics(problems).into()) }
 }
 
-/// Splits off the file of warnings: a warning is an event with it and none without, so the examples of the others hold only without it.
-fn split_off_warnings(paths: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
-    let (mut warnings, mut others) = (Vec::new(), Vec::new());
-    for path in paths {
-        let file = setup::read_rules(&path)?;
-        if is_of_warnings(&file) { &mut warnings } else { &mut others }.push(path);
+/// The files to check that can be read. The file of warnings is apart: a warning is an event with it and none without, so
+/// the examples of the others hold only without it.
+#[derive(Default)]
+struct Parsed {
+    others: Vec<PathBuf>,
+    warnings: Vec<PathBuf>,
+    /// Why the rest cannot be read.
+    problems: Vec<Diagnostic>,
+}
+
+impl Parsed {
+    fn of(paths: Vec<PathBuf>) -> Self {
+        let mut parsed = Self::default();
+        for path in paths {
+            match setup::read_rules(&path).and_then(|file| repeated(&path, &file).map(|()| file)) {
+                Ok(file) if is_of_warnings(&file) => parsed.warnings.push(path),
+                Ok(_) => parsed.others.push(path),
+                Err(Diagnostics(problems)) => parsed.problems.extend(problems),
+            }
+        }
+        parsed
     }
-    Ok((warnings, others))
 }
 
 /// Whether a file is the one that `warnings = true` reads, or has the same rules.
@@ -132,7 +149,6 @@ fn check_among(around: &[PathBuf], checked: &[PathBuf]) -> Result<Exit, Failure>
     let (mut own, mut read, mut told) = (Vec::new(), Vec::new(), Vec::new());
     for path in around.iter().chain(checked) {
         let file = setup::read_rules(path)?;
-        repeated(path, &file)?;
         own.push(Checked::new(path, &file));
         read.push(file);
         told.push(setup::read_rules(path)?);

@@ -20,6 +20,7 @@ pub mod relay;
 pub mod reset;
 mod results;
 pub mod signals;
+mod spoken;
 mod start;
 pub mod target;
 pub mod terminal;
@@ -41,6 +42,7 @@ use policy::{Next, Policy, Retries, STDIN_READ};
 use pump::Pumped;
 use rustix::process::Signal;
 use signals::Signals;
+use spoken::{later, spoken};
 use target::Named;
 use terminal::Around;
 
@@ -185,7 +187,11 @@ pub fn run(mut order: Order, journal: Journal, signals: &Signals) -> io::Result<
     if let Ok(journal) = Arc::try_unwrap(journal) {
         journal.finish();
     }
-    Ok(exit_code(&order, &outcome, all_written))
+    let code = exit_code(&order, &outcome, all_written);
+    if let Some(why) = why_not_zero(&order, &outcome, code) {
+        tell(&why);
+    }
+    Ok(code)
 }
 
 /// Tells the breaker about a run, unless siftd was interrupted.
@@ -233,7 +239,7 @@ fn runs(order: &Order, journal: &Arc<Journal>, signals: &Signals) -> io::Result<
                 }
                 let (task, reason) = (order.task.clone(), outcome.verdict.retry.reason.to_string());
                 journal.retry(Rerun { attempt: run, max_attempts: max, task, reason, delay_ms: delay.as_millis() as u64 });
-                tell(&format!("run {run} failed ({}); retry {run} of {max} in {}", outcome.verdict.retry.reason, seconds(delay)));
+                tell(&format!("run {run} failed ({}); retry {run} of {max} in {}", outcome.verdict.retry.reason, spoken(delay)));
                 if let Some(signal) = pause(delay, signals)? {
                     return Ok(outcome.interrupted_by(signal));
                 }
@@ -298,9 +304,9 @@ fn tell_trouble(order: &Order, ended: &Ended) {
         }
     }
     if let Some(limit) = order.timeout.filter(|_| ended.timed_out) {
-        let killed = if ended.killed { format!(", and with SIGKILL {} later (--kill-after)", seconds(order.kill_after)) } else { String::new() };
+        let killed = if ended.killed { format!(", and with SIGKILL {} later (--kill-after)", spoken(order.kill_after)) } else { String::new() };
         let program = order.argv.first().map(|program| program.to_string_lossy()).unwrap_or_default();
-        tell(&format!("{program} was ended after {} (--timeout){killed}", seconds(limit)));
+        tell(&format!("{program} was ended after {} (--timeout){killed}", spoken(limit)));
     }
 }
 
@@ -361,10 +367,9 @@ fn pause(delay: Duration, signals: &Signals) -> io::Result<Option<Signal>> {
 }
 
 fn exit_code(order: &Order, outcome: &Outcome, all_written: bool) -> i32 {
-    let found = |least: Severity| Severity::ALL.iter().any(|&severity| severity >= least && outcome.said.summary[severity as usize] > 0);
     match outcome.exit {
         0 if order.strict && !outcome.verdict.is_success() => code::STRICT,
-        0 if order.fail_on.is_some_and(found) => code::FAIL_ON,
+        0 if order.fail_on.is_some_and(|least| outcome.said.count(least) > 0) => code::FAIL_ON,
         // The command itself would have failed on a full disk, and a
         // caller must not mistake a truncated result for a complete one.
         0 if !all_written || [&outcome.stdout, &outcome.stderr].iter().any(|pumped| pumped.lost().is_some()) => code::LOST_OUTPUT,
@@ -372,15 +377,17 @@ fn exit_code(order: &Order, outcome: &Outcome, all_written: bool) -> i32 {
     }
 }
 
-fn seconds(delay: Duration) -> String {
-    if delay.as_millis().is_multiple_of(1000) { format!("{} s", delay.as_secs()) } else { format!("{} ms", delay.as_millis()) }
-}
-
-/// Says when a retry can help, for a time that is further away than siftd waits.
-fn later(pause: Duration) -> String {
-    let at = i64::try_from(pause.as_micros()).ok().and_then(|micros| jiff::Timestamp::from_microsecond(now().0.checked_add(micros)?).ok());
-    let at = at.map_or_else(|| "much later".to_owned(), |at| format!("at {}", at.strftime("%Y-%m-%dT%H:%M:%SZ")));
-    format!("it may be tried again {at}, in {} s; --max-reset-wait {0}s would wait for that", pause.as_secs_f64().ceil())
+/// Returns why the exit code is not the command's 0; `None` if it is, or if that was told where it happened.
+fn why_not_zero(order: &Order, outcome: &Outcome, code: i32) -> Option<String> {
+    match (outcome.exit, code) {
+        (0, code::STRICT) => Some(format!("the command exited with 0, but stderr holds a real error: exit code {code} (--strict)")),
+        (0, code::FAIL_ON) => order.fail_on.map(|least| {
+            let count = outcome.said.count(least);
+            let errors = if count == 1 { "1 error" } else { &format!("{count} errors") };
+            format!("the command exited with 0, but there is {errors} of severity {least} or worse: exit code {code} (--fail-on)")
+        }),
+        _ => None,
+    }
 }
 
 /// Writes one line of siftd's own to stderr, without secrets. If stderr is closed or full, the line is lost.

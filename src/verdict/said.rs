@@ -83,6 +83,12 @@ impl Said {
         self.on_trial.iter_mut().zip(other.on_trial).for_each(|(mine, theirs)| *mine += theirs);
     }
 
+    /// Returns how many of all errors are at least as severe as `least`.
+    #[must_use]
+    pub fn count(&self, least: Severity) -> u64 {
+        Severity::ALL.iter().filter(|severity| **severity >= least).map(|severity| self.summary[*severity as usize]).sum()
+    }
+
     /// Whether stderr holds an error, and not merely a warning.
     #[must_use]
     pub fn has_real_error(&self) -> bool {

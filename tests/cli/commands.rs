@@ -473,6 +473,19 @@ fn rules_are_listed_shown_and_tested() {
 }
 
 #[test]
+fn each_file_of_rules_is_checked_whatever_is_wrong_with_the_others() {
+    let folder = Folder::new();
+    folder.write("broken.toml", "[[rule]]\nid = ");
+    folder.write("key.toml", RULES.replace("[[rule]]", "[[rule]]\nliteral = [\"x\"]"));
+    folder.write("mine.toml", RULES);
+    let checked = folder.siftd(["rules", "check", "broken.toml", "gone.toml", "key.toml", "mine.toml"]).ended(2);
+    assert!(checked.out().contains("mine.toml: ok"), "{}", checked.out());
+    for place in ["broken.toml:2", "gone.toml: cannot be read", "key.toml:"] {
+        assert!(checked.err().contains(place), "{place}: {}", checked.err());
+    }
+}
+
+#[test]
 fn a_folder_of_rules_is_taken_as_its_files_and_the_rule_in_force_is_shown() {
     let folder = Folder::new();
     folder.write("rules/mine.toml", RULES);

@@ -90,6 +90,17 @@ fn a_line_of_a_document_is_explained_by_its_record() {
 
 /// The text is read once, and no further than needed.
 #[test]
+fn a_transcript_can_be_explained_as_text() {
+    let folder = Folder::new();
+    let place = format!("{}:1", fixtures().join("session.jsonl").display());
+    let is_record = |flags: &[&str]| {
+        let explained = folder.siftd([&["explain", &place], flags].concat()).ended(0).out();
+        explained.contains("record     of a transcript")
+    };
+    assert!(is_record(&[]) && is_record(&["--mode", "records"]) && !is_record(&["--mode", "text"]));
+}
+
+#[test]
 fn explain_reads_once_and_not_to_the_end() {
     let explained = |before: &str, line: u32| {
         let script = format!("{{ printf '{before}'; yes 'fine again'; }} | {} explain /dev/stdin:{line}", env!("CARGO_BIN_EXE_siftd"));

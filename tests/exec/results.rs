@@ -116,7 +116,8 @@ fn strict_and_fail_on_change_only_a_zero() {
         (&["--fail-on", "high"], format!("{BUG}; exit 3"), 3),
         (&["--strict", "--fail-on", "high"], BUG.to_owned(), 65),
     ] {
-        folder.exec(flags, &script).ended(code);
+        let done = folder.exec(flags, &script).ended(code);
+        assert_eq!(done.err().contains("siftd: the command exited with 0, but "), code == 65 || code == 1, "{}", done.err());
     }
 }
 

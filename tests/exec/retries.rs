@@ -135,7 +135,7 @@ fn a_time_that_is_too_far_off_ends_it_at_once_and_is_said() {
         let done = folder.exec(&["--retries", "2", "--max-reset-wait", "2s", "--events", "e.ndjson", "--verdict", "v.json"], &script).ended(75);
         assert_eq!(folder.read("runs"), "run\n");
         assert!(done.err().contains("siftd: gave up (api_rate_limit): it may be tried again at 20"), "{}", done.err());
-        assert!(done.err().contains("in 3600 s; --max-reset-wait 3600s"), "{}", done.err());
+        assert!(done.err().contains("in 1h; --max-reset-wait 3600s"), "{}", done.err());
         let records = folder.records("e.ndjson");
         assert_eq!((of_kind(&records, "retry").len(), &of_kind(&records, "exit")[0]["code"]), (0, &1.into()));
         assert_eq!(folder.records("v.json")[0]["retry"]["reset_at"], reset_at);

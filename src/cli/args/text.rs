@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::Args;
 
-use super::SetupArgs;
+use super::{ReadMode, SetupArgs};
 
 /// `siftd explain`
 #[derive(Debug, Args)]
@@ -16,6 +16,9 @@ pub struct ExplainArgs {
     /// A line of a file, or FIRST-LAST of them; -:LINE for one of stdin, - or nothing for all of them.
     #[arg(value_name = "FILE:LINE", allow_hyphen_values = true)]
     pub place: Option<OsString>,
+    /// How to read, as `siftd scan --mode` does.
+    #[arg(long, value_enum, default_value_t)]
+    pub mode: ReadMode,
     #[command(flatten)]
     pub setup: SetupArgs,
 }
