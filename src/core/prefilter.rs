@@ -393,8 +393,8 @@ mod tests {
     }
 
     #[test]
-    fn a_guard_looks_behind_a_number() {
-        let filters = both(&[LiteralForm { after_number: b":".to_vec(), ..literal(".go:") }]);
+    fn a_guard_looks_behind_a_number_and_behind_a_word() {
+        let filters = both(&[LiteralForm { after_number: b":".to_vec(), ..literal(".go:") }, LiteralForm { after_word: b" '".to_vec(), ..literal("=> ") }]);
         let count = |hay: &str| {
             let [one, other] = filters.each_ref().map(|filter| found(filter, hay.as_bytes()).len());
             assert_eq!(one, other, "{hay}");
@@ -402,7 +402,19 @@ mod tests {
         };
         assert_eq!(count("I0302 12:00:00.000001       1 till.go:60] opened"), 0);
         assert_eq!(count("till.go:60 is the line"), 0);
-        for text in ["till.go:60:2: no", "till.go:60", "till.go:60\n", "till.go:x", "{\"log\":\"till.go:60\"}", "\x1b[1mtill.go:60\x1b[0m"] {
+        assert_eq!(count("=> Read(till.rs)"), 0);
+        for text in [
+            "=> It's",
+            "=> Now it opens",
+            "=> Done",
+            "=> 7(a)",
+            "till.go:60:2: no",
+            "till.go:60",
+            "till.go:60\n",
+            "till.go:x",
+            "{\"log\":\"till.go:60\"}",
+            "\x1b[1mtill.go:60\x1b[0m",
+        ] {
             assert_eq!(count(text), 1, "{text}");
         }
     }

@@ -40,6 +40,8 @@ pub struct Gate {
     pub not_after: String,
     /// The only bytes that may follow a number behind the literal; empty: any.
     pub after_number: String,
+    /// The same behind a word of ASCII letters.
+    pub after_word: String,
     /// Bytes that may not precede.
     pub not_before: String,
     /// Text that may not precede.
@@ -59,6 +61,8 @@ pub struct LiteralForm {
     pub not_after: Vec<u8>,
     /// If not empty, an occurrence followed by a number is a hit only if one of these bytes, a quote, an escape or the line's end follows that.
     pub after_number: Vec<u8>,
+    /// The same behind a word of ASCII letters.
+    pub after_word: Vec<u8>,
     /// If present, an occurrence preceded by any other byte is no hit, unless an escape stands near.
     pub before: Option<u8>,
     /// An occurrence preceded by one of these bytes is no hit, unless an escape stands near.
@@ -76,7 +80,7 @@ impl LiteralForm {
 
     /// Whether it matters what follows.
     fn guards_what_follows(&self) -> bool {
-        !(self.after.is_empty() && self.not_after.is_empty() && self.after_number.is_empty())
+        !(self.after.is_empty() && self.not_after.is_empty() && self.after_number.is_empty() && self.after_word.is_empty())
     }
 }
 
@@ -163,9 +167,9 @@ fn forms(gate: &Gate, fact: bool) -> Vec<LiteralForm> {
 
 /// Returns what may stand beside the literals of a gate; `after` differs between its literals.
 fn guards(gate: &Gate, after: &str) -> LiteralForm {
-    let [after, not_after, after_number] = [after, &gate.not_after, &gate.after_number].map(|set| set.as_bytes().to_vec());
+    let [after, not_after, after_number, after_word] = [after, &gate.not_after, &gate.after_number, &gate.after_word].map(|set| set.as_bytes().to_vec());
     let [not_before, not_preceded_by] = [&gate.not_before, &gate.not_preceded_by].map(|set| set.as_bytes().to_vec());
-    LiteralForm { after, not_after, after_number, not_before, not_preceded_by, ..LiteralForm::default() }
+    LiteralForm { after, not_after, after_number, after_word, not_before, not_preceded_by, ..LiteralForm::default() }
 }
 
 /// A literal as written in a rule.
@@ -223,7 +227,7 @@ impl Written {
         for form in forms.iter_mut().filter(|form| form.bytes.len() > MAX_BYTES) {
             // What may follow a literal says nothing about what follows a part of it.
             form.bytes.truncate(MAX_BYTES);
-            (form.after, form.not_after, form.after_number) = Default::default();
+            (form.after, form.not_after, form.after_number, form.after_word) = Default::default();
         }
         forms.dedup();
         forms

@@ -125,6 +125,9 @@ pub struct EntrySpec {
     /// The only bytes that may follow a number behind a literal, besides quotes, escapes and the line's end.
     #[serde(default)]
     pub after_number: String,
+    /// The same behind a word of ASCII letters.
+    #[serde(default)]
+    pub after_word: String,
     /// Bytes that may not precede a literal; a blank among them counts only after a word of prose.
     #[serde(default)]
     pub not_before: String,
@@ -256,6 +259,7 @@ impl EntrySpec {
             after: self.after.clone(),
             not_after: self.not_after.clone(),
             after_number: self.after_number.clone(),
+            after_word: self.after_word.clone(),
             not_before: self.not_before.clone(),
             not_preceded_by: self.not_preceded_by.clone(),
         }

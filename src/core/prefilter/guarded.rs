@@ -37,20 +37,27 @@ struct Rare {
     not_preceded_by: Box<[u8]>,
     /// What may follow a number behind the literal; `None`: any byte.
     after_number: Option<Set>,
+    /// What may follow a word behind the literal; `None`: any byte.
+    after_word: Option<Set>,
 }
 
 impl Rare {
     /// Whether the literal may stand between `left` and `right`.
     fn allows(&self, left: &[u8], right: &[u8]) -> bool {
         let is_refused = !self.not_preceded_by.is_empty() && left.ends_with(&self.not_preceded_by);
-        !is_refused && self.after_number.as_ref().is_none_or(|set| behind_a_number(right).is_none_or(|next| set.contains(next)))
+        !is_refused && may_follow(&self.after_number, behind(right, u8::is_ascii_digit)) && may_follow(&self.after_word, behind(right, u8::is_ascii_alphabetic))
     }
 }
 
-/// Returns what follows the number with which `text` begins.
-fn behind_a_number(text: &[u8]) -> Option<u8> {
-    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    text.get(digits).copied().filter(|_| digits > 0)
+/// Returns what follows the run of members with which `text` begins.
+fn behind(text: &[u8], is_member: impl Fn(&u8) -> bool) -> Option<u8> {
+    let run = text.iter().take_while(|byte| is_member(byte)).count();
+    text.get(run).copied().filter(|_| run > 0)
+}
+
+/// Whether a byte is among those that may follow; `None` is nothing, and accepted.
+fn may_follow(allowed: &Option<Set>, next: Option<u8>) -> bool {
+    allowed.as_ref().zip(next).is_none_or(|(set, next)| set.contains(next))
 }
 
 /// The first bytes of a literal, compared in one step, and a mask of the bits that count.
@@ -163,8 +170,9 @@ impl Guarded {
         for (at, byte) in literal.bytes.iter().enumerate().take(WORD).filter(|(at, _)| !classes.iter().any(|(place, _)| usize::from(*place) == *at)) {
             (head[at], mask[at]) = (*byte, 0xff);
         }
-        let after_number = (!literal.after_number.is_empty()).then(|| Set::of(&[&literal.after_number, ALWAYS_AFTER].concat()));
-        let is_rare = !classes.is_empty() || !literal.not_preceded_by.is_empty() || after_number.is_some();
+        let [after_number, after_word] =
+            [&literal.after_number, &literal.after_word].map(|may| (!may.is_empty()).then(|| Set::of(&[may.as_slice(), ALWAYS_AFTER].concat())));
+        let is_rare = !classes.is_empty() || !literal.not_preceded_by.is_empty() || after_number.is_some() || after_word.is_some();
         Self {
             bytes: literal.bytes.as_slice().into(),
             head: Head { value: u64::from_le_bytes(head), mask: u64::from_le_bytes(mask) },
@@ -173,7 +181,7 @@ impl Guarded {
             only_at_end: only_at_end(literal),
             not_before: (!literal.not_before.is_empty()).then(|| Arc::new(Set::of(&literal.not_before))),
             before: literal.before,
-            rare: is_rare.then(|| Box::new(Rare { classes, not_preceded_by: literal.not_preceded_by.as_slice().into(), after_number })),
+            rare: is_rare.then(|| Box::new(Rare { classes, not_preceded_by: literal.not_preceded_by.as_slice().into(), after_number, after_word })),
         }
     }
 
