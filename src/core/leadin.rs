@@ -46,7 +46,7 @@ impl LeadIn {
     /// Whether `text` may begin with a lead-in.
     pub fn may_begin(text: &[u8]) -> bool {
         let is_mark = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'[' | b'#' | b'|' | b'\t');
-        text.first().is_some_and(|byte| !is_blank(*byte)) && text.iter().any(is_mark) || writer(text).is_some() || is_package(text)
+        text.first().is_some_and(|byte| !is_blank(*byte)) && text.iter().any(is_mark) || writer(text).is_some() || names_package(text)
     }
 
     /// Returns what precedes the part of `line` that `view` shows, if that is a writer's name in brackets.
@@ -88,7 +88,9 @@ impl LeadIn {
             let is_indented = |text: &[u8]| text.first().is_some_and(|byte| is_blank(*byte));
             return writer(line).is_some_and(|other| self.text[..length] != line[..other]) && is_indented(line) == is_indented(&self.text);
         }
-        if line.first().is_none_or(|byte| is_blank(*byte)) {
+        // Programs put their names before single messages, too.
+        let is_message = names_package(&self.text) && !(self.shared && names_package(line));
+        if line.first().is_none_or(|byte| is_blank(*byte)) || is_message {
             return false;
         }
         let mut own = words(&self.text);
@@ -126,10 +128,11 @@ impl LeadIn {
     }
 }
 
-/// Whether the text names a package and nothing else: `shop-store: ` (Lerna). A name of one word may be any program's.
-fn is_package(text: &[u8]) -> bool {
-    text.strip_suffix(b": ")
-        .is_some_and(|name| name.contains(&b'-') && name[0].is_ascii_lowercase() && name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-'))
+/// Whether a package, a service or a host is named first: `shop-store: ` (Lerna), `web: `.
+fn names_package(text: &[u8]) -> bool {
+    let end = text.iter().position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'-').unwrap_or(text.len());
+    let (name, rest) = text.split_at(end);
+    name.first().is_some_and(u8::is_ascii_lowercase) && rest.starts_with(b": ") && level_word(name).is_none()
 }
 
 /// Whether the text is a place in a file: `src/shop.d(75,27): `. Several lines about one place are not its writer's.
@@ -293,6 +296,7 @@ mod tests {
             ("build\tRun tests\t2026-11-20T10:00:00.1Z ", "build\tRun tests\t2026-11-20T10:00:01.23Z x", "x"),
             ("[web] ", "[web]", ""),
             ("shop-store: ", "shop-store:   File", "  File"),
+            ("web: ", "web:   File", "  File"),
         ] {
             let lead_in = LeadIn::new(prefix.as_bytes()).unwrap();
             assert_eq!(lead_in.strip(line.as_bytes()), Some(part.as_bytes()), "{line}");
@@ -308,6 +312,15 @@ mod tests {
         for prefix in ["[web] ", "worker(3): ", "web-1.shop(): "] {
             assert!(LeadIn::new(prefix.as_bytes()).is_some(), "{prefix}");
         }
+    }
+
+    #[test]
+    fn a_name_with_a_colon_is_a_writer_once_two_lines_have_it() {
+        let mut lead_in = LeadIn::new(b"web: ").unwrap();
+        assert!(!lead_in.is_other(b"db: x"));
+        lead_in.confirm();
+        assert!(lead_in.is_other(b"db: x") && !lead_in.is_other(b"ValueError: x") && !lead_in.is_other(b"web: x"));
+        assert!(LeadIn::new(b"error: ").is_none());
     }
 
     #[test]
