@@ -64,7 +64,7 @@ fn start_number(machine: &Machine, entry: u16, line: &Line, view: View) -> Optio
 }
 
 /// Returns what precedes the head in the part of `line` that `view` shows:
-/// group `pre` of the row with which one of the machines `rivals` takes it.
+/// the shortest group `pre` of the rows with which the machines `rivals` take it.
 #[must_use]
 pub fn lead_in(entries: &Entries, rivals: &[u16], line: &Line, view: View) -> LeadIn {
     let head = view.of(line);
@@ -73,7 +73,8 @@ pub fn lead_in(entries: &Entries, rivals: &[u16], line: &Line, view: View) -> Le
     if rows.peek().is_none() || !LeadIn::may_begin(head) {
         return LeadIn::default();
     }
-    rows.find_map(|row| LeadIn::new(row.regex.groups(head)?.name("pre")?)).unwrap_or_default()
+    // A machine that knows less of the head takes more of it for what precedes it.
+    rows.filter_map(|row| LeadIn::new(row.regex.groups(head)?.name("pre")?)).min_by_key(LeadIn::len).unwrap_or_default()
 }
 
 /// Whether `machine` can begin with `text`.
