@@ -200,7 +200,8 @@ fn before_gap(line: &[u8], at: usize, end: usize, ground: Ground) -> bool {
     let text = &line[at..end];
     let after = blanks(line, end);
     let next = byte(line, after);
-    if next == b'=' {
+    // `fatal error: ` begins the message itself (Go, C).
+    if next == b'=' || text == b"fatal" && rest(line, end).starts_with(b" error: ") {
         return false;
     }
     if text.iter().all(u8::is_ascii_uppercase) {
