@@ -7,7 +7,7 @@ use regex_syntax::Error as SyntaxError;
 use crate::words::did_you_mean;
 
 /// Points to the description of the format.
-const CHAPTER: &str = "the chapter \"Your own rules\" of the README has all keys and their types";
+const CHAPTER: &str = "the page \"Your own rules\" (config/rules/README.md) has all keys and their types";
 
 /// A mistake in a rules file.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,5 +1,5 @@
 //! The TOML shapes of `config/rules/*.toml`: what a rules file may contain. Serde fills them; `load` checks what
-//! types cannot. The README's chapter on rules and the comments in `config/rules/` describe the same keys for users.
+//! types cannot. The page `config/rules/README.md` and the comments in the files beside it describe the same keys for users.
 
 mod row;
 

@@ -1,5 +1,5 @@
 //! The list of all metrics: name, type, labels, meaning, and how each is read. The `/metrics` page, the table in the
-//! README and the tests of dashboard and alerts all derive from it. Units are base units only: bytes, seconds.
+//! page `systemd/README.md` and the tests of dashboard and alerts all derive from it. Units are base units only: bytes, seconds.
 
 use super::metrics::{Metrics, SinkMetrics, SourceMetrics};
 

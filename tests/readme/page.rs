@@ -1,4 +1,4 @@
-//! The README as a list of plain lines and fenced blocks, which can be joined again.
+//! A page as a list of plain lines and fenced blocks, which can be joined again.
 
 /// A page.
 pub struct Page {
@@ -71,8 +71,13 @@ pub fn chapter<'a>(text: &'a str, name: &str) -> &'a str {
     &text[start..end]
 }
 
-/// Returns the anchor of a heading.
-pub fn anchor(heading: &str) -> String {
+/// Returns the anchors of the headings, outside of blocks.
+pub fn anchors(text: &str) -> Vec<String> {
+    let lines = Page::parse(text).parts;
+    lines.iter().filter_map(|part| if let Part::Line(line) = part { line.starts_with('#').then(|| anchor(line)) } else { None }).collect()
+}
+
+fn anchor(heading: &str) -> String {
     let text = heading.trim_start_matches('#').trim().to_lowercase();
     text.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c)).map(|c| if c == ' ' { '-' } else { c }).collect()
 }

@@ -1,4 +1,4 @@
-//! Runs the sessions of the README in a folder of their own, with bash and the built binary.
+//! Runs the sessions of a page in a folder of their own, with bash and the built binary.
 
 use std::fs;
 use std::path::Path;
@@ -116,11 +116,11 @@ fn without_id(line: &str) -> String {
 }
 
 /// Returns the first lines that differ.
-pub fn difference(before: &str, after: &str) -> String {
+pub fn difference(page: &str, before: &str, after: &str) -> String {
     let (before, after): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let same = before.iter().zip(&after).take_while(|(a, b)| a == b).count();
     let show = |lines: &[&str], sign: char| lines.iter().skip(same).take(12).map(|line| format!("{sign} {line}\n")).collect::<String>();
-    format!("README.md:{}: the README says -, it is +\n{}{}", same + 1, show(&before, '-'), show(&after, '+'))
+    format!("{page}:{}: the page says -, it is +\n{}{}", same + 1, show(&before, '-'), show(&after, '+'))
 }
 
 fn copy(from: &Path, to: &Path) {

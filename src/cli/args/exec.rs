@@ -21,6 +21,8 @@ use crate::words::Severity;
                                                              exit 65 when it ends well with a real error on stderr
 
 stdin, stdout, stderr, signals and the exit code are the command's. FILE may be - for stdout or fd:N for an open descriptor.
+On a terminal the command gets two of its own: its controlling one for stdin and stderr, and one for stdout. Keyboard
+settings made on either apply to both, and typed text that is echoed counts as stderr.
 
 Exit codes: the command's own, 128 + n when signal n ended it; 126 not runnable, 127 not found; 75 no retry is left,
 none can help in time or stdin cannot be read again, 124 timed out; 11 the breaker is open,

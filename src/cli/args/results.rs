@@ -49,7 +49,9 @@ pub struct DigestArgs {
 /// `siftd judge`
 #[derive(Debug, Args)]
 #[command(after_help = "Fields, any subset: exit_code, stderr, stdout, timed_out, run_status, operation, task.
-run_status: success, failure, timeout, transient_exhausted, malformed, or another word for one of these.
+run_status: success (succeeded, passed, ok), failure (failed, error, crashed, killed, cancelled, aborted), timeout (timed_out),
+transient_exhausted, malformed. A word that only says that the run is over (completed, done, finished, exited) or an empty
+text leaves it to the exit code; any other word is never a success.
 
 Example:
   echo '{\"exit_code\": 1, \"stderr\": \"bash: jq: command not found\"}' | siftd judge")]
