@@ -219,9 +219,15 @@ fn result(record: &Value, out: &mut Vec<Said>) {
     out.push(Said::Step(Step { who: Who::Run, text: said, pointer: pointer.to_owned(), status, flag: Flag::Failed, ..Step::fine(text(record, "/uuid")) }));
 }
 
-/// Reads a system record. Hooks report through these; anything else in them is the client's own news.
+/// Reads a system record. Hooks and background commands report through these; anything else in them is the client's own news.
 fn system(record: &Value, out: &mut Vec<Said>) {
     match text(record, "/subtype") {
+        Some("task_notification") if text(record, "/status") == Some("failed") => {
+            let (said, tool) = (text(record, "/summary").unwrap_or("a background command failed"), Some(BACKGROUND.to_owned()));
+            let id = first(record, &["/tool_use_id", "/task_id"]);
+            let exit = claude_task::exit(said);
+            out.push(Said::Step(Step { tool, text: said.to_owned(), pointer: "/summary".to_owned(), exit, flag: Flag::Failed, ..Step::fine(id) }));
+        }
         Some("hook_response") => hook(record, "", int(record, "/exit_code"), text(record, "/outcome") == Some("error"), out),
         Some("stop_hook_summary") => {
             let said: Vec<&str> = list(record, "/hookErrors").iter().filter_map(Value::as_str).collect();

@@ -17,14 +17,19 @@ pub fn failed(said: &str) -> Option<Step> {
     }
     let head = &said[..said.floor_char_boundary(MAX_HEAD_BYTES)];
     let head = &head[..OUTPUTS.iter().filter_map(|output| head.find(output)).min().unwrap_or(head.len())];
-    let exit = element(head, "exit_code").or_else(|| element(head, "summary")?.rsplit_once("exit code ").map(|(_, code)| code));
-    let exit = exit.and_then(|code| code.trim_end_matches('.').parse().ok()).filter(|&code: &i64| code != 0);
+    let stated = element(head, "exit_code").and_then(|code| code.parse().ok());
+    let exit = stated.or_else(|| element(head, "summary").and_then(exit)).filter(|&code| code != 0);
     if exit.is_none() && element(head, "status") != Some("failed") {
         return None;
     }
     let output = ["stderr", "output", "stdout"].iter().find_map(|name| element(said, name)).or_else(|| element(head, "summary"));
     let id = ["task_id", "task-id", "shell_id"].iter().find_map(|name| element(head, name));
     Some(Step { text: output.unwrap_or_default().to_owned(), exit, flag: Flag::Failed, ..Step::fine(id) })
+}
+
+/// Returns the code with which the summary of a command ends: `… failed with exit code 2`.
+pub fn exit(summary: &str) -> Option<i64> {
+    summary.rsplit_once("exit code ").and_then(|(_, code)| code.trim_end_matches('.').parse().ok())
 }
 
 /// The elements with which the output begins.

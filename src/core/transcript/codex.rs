@@ -65,10 +65,22 @@ fn payload(inner: &Value, base: &str, out: &mut Vec<Said>) -> bool {
             step_of(inner, base, pointer, Step { tool: Some("apply_patch".to_owned()), flag, ..Step::fine(id) }, out);
         }
         "mcp_tool_call_end" => mcp(inner, base, id, out),
+        "message" if text(inner, "/role") == Some("user") => typed(inner, base, out),
         "error" => return api(inner, base, out),
         _ => {}
     }
     true
+}
+
+/// Reads a command that the user has typed: `<user_shell_command><command>…</command><result>Exit code: 2…</result></user_shell_command>`
+fn typed(inner: &Value, base: &str, out: &mut Vec<Said>) {
+    let (said, pointer) = content(inner, "/content");
+    let Some(told) = said.trim_start().strip_prefix("<user_shell_command>") else { return };
+    let element = |name: &str| Some(told.split_once(&format!("<{name}>"))?.1.split_once(&format!("</{name}>"))?.0.trim().to_owned());
+    let Some((Some(exit), text)) = element("result").map(announced) else { return };
+    let flag = if exit == 0 { Flag::Fine } else { Flag::Failed };
+    let (tool, pointer) = (Some("shell".to_owned()), format!("{base}{pointer}"));
+    out.push(Said::Step(Step { tool, command: element("command"), text, pointer, exit: Some(exit), flag, ..Step::default() }));
 }
 
 fn call(inner: &Value, id: Option<&str>, out: &mut Vec<Said>) {
