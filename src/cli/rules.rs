@@ -128,7 +128,7 @@ impl Parsed {
     fn of(paths: Vec<PathBuf>) -> Self {
         let mut parsed = Self::default();
         for path in paths {
-            match setup::read_rules(&path).and_then(|file| repeated(&path, &file).map(|()| file)) {
+            match read_once(&path) {
                 Ok(file) if is_of_warnings(&file) => parsed.warnings.push(path),
                 Ok(_) => parsed.others.push(path),
                 Err(Diagnostics(problems)) => parsed.problems.extend(problems),
@@ -148,7 +148,7 @@ fn is_of_warnings(file: &RulesFile) -> bool {
 fn check_among(around: &[PathBuf], checked: &[PathBuf]) -> Result<Exit, Failure> {
     let (mut own, mut read, mut told) = (Vec::new(), Vec::new(), Vec::new());
     for path in around.iter().chain(checked) {
-        let file = setup::read_rules(path)?;
+        let file = read_once(path)?;
         own.push(Checked::new(path, &file));
         read.push(file);
         told.push(setup::read_rules(path)?);
@@ -189,13 +189,14 @@ impl Checked {
     }
 }
 
-/// Rejects equal ids within one file, of which the second would silently win.
-fn repeated(path: &Path, file: &RulesFile) -> Result<(), Diagnostics> {
+/// Reads a file, and rejects equal ids within it, of which the second would silently win.
+fn read_once(path: &Path) -> Result<RulesFile, Diagnostics> {
+    let file = setup::read_rules(path)?;
     let mut seen = std::collections::HashSet::new();
     let ids = file.entries.iter().map(|entry| &entry.id).chain(file.cancels.iter().map(|cancel| &cancel.id));
     match ids.into_iter().find(|id| !seen.insert(*id)) {
         Some(id) => Err(written::repeated(&path.display().to_string(), &std::fs::read_to_string(path).unwrap_or_default(), id).into()),
-        None => Ok(()),
+        None => Ok(file),
     }
 }
 

@@ -316,6 +316,13 @@ mod tests {
         hits
     }
 
+    /// Returns how many hits both have.
+    fn count(filters: &[Prefilter; 2], hay: &str) -> usize {
+        let [one, other] = filters.each_ref().map(|filter| found(filter, hay.as_bytes()).len());
+        assert_eq!(one, other, "{hay}");
+        one
+    }
+
     #[test]
     fn finds_every_literal_that_a_plain_search_finds() {
         let literals: Vec<_> = ["abc", "abcd", "bcda", "dabcd", "bcdab", "rror: ", "error:", "aaaaaa", "ab\ncd"].map(literal).to_vec();
@@ -381,11 +388,7 @@ mod tests {
             not_before: b"_n".to_vec(),
             ..LiteralForm::default()
         }]);
-        let count = |hay: &str| {
-            let [one, other] = filters.each_ref().map(|filter| found(filter, hay.as_bytes()).len());
-            assert_eq!(one, other, "{hay}");
-            one
-        };
+        let count = |hay| count(&filters, hay);
         assert_eq!(count("TypeError: x"), 1);
         assert_eq!(count("ParseError::Eof"), 0);
         assert_eq!(count("my_Error: x"), 0);
@@ -395,11 +398,7 @@ mod tests {
     #[test]
     fn a_guard_looks_behind_a_number_and_behind_a_word() {
         let filters = both(&[LiteralForm { after_number: b":".to_vec(), ..literal(".go:") }, LiteralForm { after_word: b" '".to_vec(), ..literal("=> ") }]);
-        let count = |hay: &str| {
-            let [one, other] = filters.each_ref().map(|filter| found(filter, hay.as_bytes()).len());
-            assert_eq!(one, other, "{hay}");
-            one
-        };
+        let count = |hay| count(&filters, hay);
         assert_eq!(count("I0302 12:00:00.000001       1 till.go:60] opened"), 0);
         assert_eq!(count("till.go:60 is the line"), 0);
         assert_eq!(count("=> Read(till.rs)"), 0);

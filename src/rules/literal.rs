@@ -384,12 +384,12 @@ mod tests {
         let mut lost = Vec::new();
         for entry in rules.entries.iter() {
             let gate = &entry.gate;
-            let guarded = (!(gate.after.is_empty() && gate.not_after.is_empty()), !(gate.not_before.is_empty() && gate.not_preceded_by.is_empty()));
+            let guarded = (guards(gate, &gate.after).guards_what_follows(), !(gate.not_before.is_empty() && gate.not_preceded_by.is_empty()));
             for literal in &gate.literals {
                 let one = Gate { literals: vec![literal.clone()], at_end: Vec::new(), ..gate.clone() };
                 let is_free = |form: &&LiteralForm| {
                     let is_cut = form.bytes.len() == MAX_BYTES;
-                    let free_after = form.after.is_empty() && form.not_after.is_empty() && !is_cut;
+                    let free_after = !form.guards_what_follows() && !is_cut;
                     let free_before = form.before.is_none() && form.not_before.is_empty() && form.not_preceded_by.is_empty();
                     let is_part = form.bytes.len() < literal.len() && !is_cut && !matches!(entry.kind, Kind::Fact(_));
                     guarded.0 && free_after || guarded.1 && free_before || is_part && free_after && free_before

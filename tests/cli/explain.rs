@@ -88,7 +88,6 @@ fn a_line_of_a_document_is_explained_by_its_record() {
     assert!(page(8).contains("lines 6-9") && page(8).contains("event      line 6 by "), "{}", page(8));
 }
 
-/// The text is read once, and no further than needed.
 #[test]
 fn a_transcript_can_be_explained_as_text() {
     let folder = Folder::new();
@@ -100,6 +99,7 @@ fn a_transcript_can_be_explained_as_text() {
     assert!(is_record(&[]) && is_record(&["--mode", "records"]) && !is_record(&["--mode", "text"]));
 }
 
+/// The text is read once, and no further than needed.
 #[test]
 fn explain_reads_once_and_not_to_the_end() {
     let explained = |before: &str, line: u32| {

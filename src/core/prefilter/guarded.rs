@@ -45,7 +45,9 @@ impl Rare {
     /// Whether the literal may stand between `left` and `right`.
     fn allows(&self, left: &[u8], right: &[u8]) -> bool {
         let is_refused = !self.not_preceded_by.is_empty() && left.ends_with(&self.not_preceded_by);
-        !is_refused && may_follow(&self.after_number, behind(right, u8::is_ascii_digit)) && may_follow(&self.after_word, behind(right, u8::is_ascii_alphabetic))
+        !is_refused
+            && may_follow(self.after_number.as_ref(), behind(right, u8::is_ascii_digit))
+            && may_follow(self.after_word.as_ref(), behind(right, u8::is_ascii_alphabetic))
     }
 }
 
@@ -56,8 +58,8 @@ fn behind(text: &[u8], is_member: impl Fn(&u8) -> bool) -> Option<u8> {
 }
 
 /// Whether a byte is among those that may follow; `None` is nothing, and accepted.
-fn may_follow(allowed: &Option<Set>, next: Option<u8>) -> bool {
-    allowed.as_ref().zip(next).is_none_or(|(set, next)| set.contains(next))
+fn may_follow(allowed: Option<&Set>, next: Option<u8>) -> bool {
+    allowed.zip(next).is_none_or(|(set, next)| set.contains(next))
 }
 
 /// The first bytes of a literal, compared in one step, and a mask of the bits that count.

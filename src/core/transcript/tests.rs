@@ -12,6 +12,7 @@ use crate::core::extract::Origin;
 use crate::core::pipeline::Stream;
 use crate::rules::RuleSet;
 
+mod commands;
 mod documents;
 mod outputs;
 mod streams;
@@ -149,7 +150,7 @@ fn a_failure_is_one_event_however_often_it_stands() {
     assert_ne!(events[0].id, events[1].id);
 }
 
-/// Blocks cut out of their message, and the output of the user's own command.
+/// Blocks cut out of their message.
 #[test]
 fn blocks_that_stand_alone_say_the_same() {
     let call = r#"{"type":"tool_use","id":"toolu_1","name":"Bash","input":{"command":"make"}}"#;
@@ -160,32 +161,6 @@ fn blocks_that_stand_alone_say_the_same() {
     for said in [r#"{"type":"thinking","thinking":"TypeError: x is not a function"}"#, &call.replace("make", "echo 'TypeError: x is not a function'")] {
         assert_eq!(scan(&format!("{said}\n")).len(), 0, "{said}");
     }
-    let typed = |stderr: &str| {
-        let content = format!("<bash-stdout>x</bash-stdout><bash-stderr>{stderr}</bash-stderr>");
-        serde_json::json!({"type": "user", "sessionId": "s", "message": {"role": "user", "content": content}}).to_string()
-    };
-    assert_eq!(scan(&typed("bash: nosuch: command not found")).len(), 1);
-    assert_eq!(scan(&typed("")).len(), 0);
-    assert_eq!(scan(&typed("Error: Compaction canceled.").replace("bash-std", "local-command-std")).len(), 1);
-    let in_codex = |code: u8| {
-        let text = format!(
-            "<user_shell_command>\n<command>\nmake\n</command>\n<result>\nExit code: {code}\nDuration: 0.1 seconds\nOutput:\nno rule for all\n</result>\n</user_shell_command>"
-        );
-        let message = serde_json::json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]});
-        scan(&format!("{}\n", serde_json::json!({"type": "response_item", "payload": message})))
-    };
-    assert_eq!(in_codex(2).iter().map(|event| event.call.as_ref().and_then(|call| call.command.clone())).collect::<Vec<_>>(), [Some("make".into())]);
-    assert_eq!(in_codex(0).len(), 0);
-}
-
-#[test]
-fn a_background_command_that_failed_is_told_once() {
-    let notice = |status: &str| {
-        let summary = format!("Background command \"make\" {status} with exit code 2");
-        serde_json::json!({"type": "system", "subtype": "task_notification", "session_id": "s", "task_id": "b1", "status": status, "summary": summary})
-    };
-    let failed = notice("failed");
-    assert_eq!(scan(&format!("{failed}\n{failed}\n{}\n", notice("completed"))).len(), 1);
 }
 
 #[test]
